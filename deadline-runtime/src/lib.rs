@@ -1,6 +1,6 @@
 //! Skeleton: signatures only, enforcement follows.
 #![allow(missing_docs, clippy::all, clippy::pedantic)]
-pub use deadline_macros::deadline;
+pub use deadline_macros::{budget, checkpoint, deadline, shield};
 use std::{future::{Future, IntoFuture}, marker::PhantomData, pin::Pin, task};
 
 // ---- public types the expansion names -------------------------------------------------
@@ -24,6 +24,7 @@ pub struct Percent<const CAP: u64>;
 pub struct Unbudgeted;
 pub trait Budgeted: Future { type Budget; }
 impl<F: Budgeted + ?Sized> Budgeted for Box<F> where Box<F>: Future<Output = F::Output> { type Budget = F::Budget; }
+impl<P> Budgeted for Pin<P> where P: std::ops::DerefMut, P::Target: Budgeted { type Budget = <P::Target as Budgeted>::Budget; }
 
 pub mod __rt {
     use super::*;
@@ -69,9 +70,15 @@ pub mod __rt {
     pub struct At<F>(pub F);
     impl<F: Budgeted> At<F> { pub fn gate(self) -> F { self.0 } }
     pub trait Leaf { type Gated; fn gate(self) -> Self::Gated; }
-    impl<F> Leaf for At<F> { type Gated = Gate<F>; fn gate(self) -> Gate<F> { Gate(Box::pin(self.0)) } }
-    pub struct Gate<F>(Pin<Box<F>>);
-    impl<F: Future> Future for Gate<F> {
+    impl<F> Leaf for At<F> { type Gated = Gate<F>; fn gate(self) -> Gate<F> { Gate(self.0) } }
+    impl<F: IntoFuture> IntoFuture for Gate<F> {
+        type Output = F::Output;
+        type IntoFuture = Gated<F::IntoFuture>;
+        fn into_future(self) -> Self::IntoFuture { Gated(Box::pin(self.0.into_future())) }
+    }
+    pub struct Gate<F>(F);
+    pub struct Gated<F>(Pin<Box<F>>);
+    impl<F: Future> Future for Gated<F> {
         type Output = F::Output;
         fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<F::Output> { self.0.as_mut().poll(cx) }
     }
@@ -89,6 +96,8 @@ pub mod __rt {
     impl Copy for Limit {}
     impl Limit {
         pub fn start<B: Cap>(_spec: &'static Spec<B>) -> Limit { Limit }
+        /// A limit inside this one.
+        pub fn within<B: Cap>(self, _spec: &'static Spec<B>) -> Limit { Limit }
         pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> { Limited(Box::pin(future.into_future())) }
     }
     pub struct Limited<F>(Pin<Box<F>>);
@@ -113,6 +122,9 @@ pub mod __rt {
         pub fn enter<B: Cap>(_spec: &'static Spec<B>) -> Shield { Shield(()) }
         pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> { Limited(Box::pin(future.into_future())) }
     }
+
+    /// Types the body's block; never called.
+    pub fn returns<T>() -> T { unreachable!() }
 
     // loops
     #[inline] pub fn checkpoint() -> Option<Stopped> { None }
