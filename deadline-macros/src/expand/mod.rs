@@ -82,7 +82,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
 /// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.
 fn version(root: &TokenStream) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
-    quote!(#root::__same_version!(#version);)
+    quote!(#root::__same_version! { #version })
 }
 
 /// A method may implement one that a trait declares as `async fn`. Ours says more about its future than the trait
