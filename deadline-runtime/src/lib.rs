@@ -22,8 +22,9 @@ impl Context { pub fn current() -> Context { Context(()) } }
 pub struct Millis<const CAP: u64, const PLAN: u64 = CAP>;
 pub struct Percent<const CAP: u64>;
 pub struct Unbudgeted;
-pub trait Budgeted: Future { type Budget; }
-impl<F: Budgeted + ?Sized> Budgeted for Box<F> where Box<F>: Future<Output = F::Output> { type Budget = F::Budget; }
+/// Not a subtrait of `Future`: clippy (`implied_bounds_in_impls`) would then object to `impl Future + Budgeted` in every signature.
+pub trait Budgeted { type Budget; }
+impl<F: Budgeted + ?Sized> Budgeted for Box<F> { type Budget = F::Budget; }
 impl<P> Budgeted for Pin<P> where P: std::ops::DerefMut, P::Target: Budgeted { type Budget = <P::Target as Budgeted>::Budget; }
 
 pub mod __rt {
@@ -129,7 +130,8 @@ pub mod __rt {
     // loops
     #[inline] pub fn checkpoint() -> Option<Stopped> { None }
     pub fn stop<R: FromStopped>(stopped: Stopped) -> R { R::from_stopped(stopped) }
-    pub fn missed(stopped: Stopped) -> Stopped { stopped }
+    /// Records the miss of the scope, then makes the value that replaces it.
+    pub fn instead<R>(stopped: Stopped, fallback: impl FnOnce(Stopped) -> R) -> R { fallback(stopped) }
 }
 
 #[doc(hidden)]

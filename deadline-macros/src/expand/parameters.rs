@@ -70,7 +70,9 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
             let outside = if keep_patterns { ident.clone() } else { Ident::new(&ident.to_string(), place) };
             let outside = if ident.to_string().starts_with("r#") { raw(ident, place, keep_patterns) } else { outside };
             *typed.pat = plain(&outside);
-            quote_spanned!(place=> #(#on_the_binding)* let #pat = #outside;)
+            // Clippy finds that `let _x = _x;` does nothing.
+            let allow = ident.to_string().starts_with('_').then(|| quote_spanned!(place=> #[allow(clippy::no_effect_underscore_binding)]));
+            quote_spanned!(place=> #(#on_the_binding)* #allow let #pat = #outside;)
         }
         Pat::Wild(_) if !keep_patterns => {
             let outside = format_ident!("_arg{position}", span = place);
