@@ -66,13 +66,9 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
     let place = Span::mixed_site().located_at(pat.span());
     match &pat {
         Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => {
-            // Another name for the compiler, the same for a reader: what the user wrote is bound only once.
-            let outside = if keep_patterns { ident.clone() } else { Ident::new(&ident.to_string(), place) };
-            let outside = if ident.to_string().starts_with("r#") { raw(ident, place, keep_patterns) } else { outside };
-            *typed.pat = plain(&outside);
-            // Clippy finds that `let _x = _x;` does nothing.
-            let allow = ident.to_string().starts_with('_').then(|| quote_spanned!(place=> #[allow(clippy::no_effect_underscore_binding)]));
-            quote_spanned!(place=> #(#on_the_binding)* #allow let #pat = #outside;)
+            *typed.pat = plain(ident);
+            let allow = ident.to_string().starts_with('_').then(|| allow_underscore(place));
+            quote_spanned!(place=> #(#on_the_binding)* #allow let #pat = #ident;)
         }
         Pat::Wild(_) if !keep_patterns => {
             let outside = format_ident!("_arg{position}", span = place);
@@ -94,12 +90,9 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
     }
 }
 
-fn raw(ident: &Ident, place: Span, keep_patterns: bool) -> Ident {
-    let mut ident = ident.clone();
-    if !keep_patterns {
-        ident.set_span(place);
-    }
-    ident
+/// Clippy finds that `let _x = _x;` uses what should not be used, and does nothing with it.
+fn allow_underscore(place: Span) -> TokenStream {
+    quote_spanned!(place=> #[allow(clippy::no_effect_underscore_binding, clippy::used_underscore_binding)])
 }
 
 fn plain(ident: &Ident) -> Pat {
