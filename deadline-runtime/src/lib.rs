@@ -69,9 +69,9 @@ pub mod __rt {
 
     // awaits
     pub struct At<F>(pub F);
-    impl<F: Budgeted> At<F> { pub fn gate(self) -> F { self.0 } }
-    pub trait Leaf { type Gated; fn gate(self) -> Self::Gated; }
-    impl<F> Leaf for At<F> { type Gated = Gate<F>; fn gate(self) -> Gate<F> { Gate(self.0) } }
+    impl<F: Budgeted> At<F> { pub fn deadline_gate(self) -> F { self.0 } }
+    pub trait Leaf { type Gated; fn deadline_gate(self) -> Self::Gated; }
+    impl<F> Leaf for At<F> { type Gated = Gate<F>; fn deadline_gate(self) -> Gate<F> { Gate(self.0) } }
     impl<F: IntoFuture> IntoFuture for Gate<F> {
         type Output = F::Output;
         type IntoFuture = Gated<F::IntoFuture>;
@@ -114,9 +114,9 @@ pub mod __rt {
         fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<Self::Output> { self.0.as_mut().poll(cx).map(|v| At(Outcome { value: Ok(v), own_stop: None })) }
     }
     pub struct Outcome<T> { value: Result<T, Stopped>, #[allow(dead_code)] own_stop: Option<Stopped> }
-    impl<T, E> At<Outcome<Result<T, E>>> { pub fn settle(self) -> Result<Result<T, E>, Stopped> { self.0.value } }
-    pub trait Settle { type Value; fn settle(self) -> Result<Self::Value, Stopped>; }
-    impl<T> Settle for At<Outcome<T>> { type Value = T; fn settle(self) -> Result<T, Stopped> { self.0.value } }
+    impl<T, E> At<Outcome<Result<T, E>>> { pub fn deadline_settle(self) -> Result<Result<T, E>, Stopped> { self.0.value } }
+    pub trait Settle { type Value; fn deadline_settle(self) -> Result<Self::Value, Stopped>; }
+    impl<T> Settle for At<Outcome<T>> { type Value = T; fn deadline_settle(self) -> Result<T, Stopped> { self.0.value } }
     /// `#[shield]`: entered before its expression is evaluated.
     pub struct Shield(());
     impl Shield {

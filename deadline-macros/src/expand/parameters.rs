@@ -6,6 +6,7 @@ use crate::parse::deadline::Parent;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
+use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, ReceiverKind, Signature, Type};
 
 // Input:   fn f(mut self, a: A, mut b: B, (c, d): (C, D), _: E)
@@ -82,8 +83,9 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
         _ => {
             let outside = format_ident!("arg{position}", span = place);
             *typed.pat = plain(&outside);
+            let mutable = borrows_mutably(&pat).then(|| quote_spanned!(place=> mut));
             quote_spanned! {place=>
-                #(#cfg)* let #outside = #outside;
+                #(#cfg)* let #mutable #outside = #outside;
                 #(#on_the_binding)* let #pat = #outside;
             }
         }
@@ -93,6 +95,22 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
 /// Clippy finds that `let _x = _x;` uses what should not be used, and does nothing with it.
 fn allow_underscore(place: Span) -> TokenStream {
     quote_spanned!(place=> #[allow(clippy::no_effect_underscore_binding, clippy::used_underscore_binding)])
+}
+
+/// `ref mut` borrows from the parameter itself.
+fn borrows_mutably(pat: &Pat) -> bool {
+    struct RefMut(bool);
+
+    impl Visit<'_> for RefMut {
+        fn visit_pat_ident(&mut self, pat: &PatIdent) {
+            self.0 |= pat.by_ref.is_some() && pat.mutability.is_some();
+            visit::visit_pat_ident(self, pat);
+        }
+    }
+
+    let mut search = RefMut(false);
+    search.visit_pat(pat);
+    search.0
 }
 
 fn plain(ident: &Ident) -> Pat {
