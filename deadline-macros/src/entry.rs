@@ -40,7 +40,7 @@ fn model(arguments: Arguments, mut item: ItemFn, faults: &mut Faults) -> Functio
         faults.at(name_span(attr), "`#[deadline]` is given twice: remove one");
     }
     let shape = Shape::of(&item, arguments.keep_async.is_some(), faults);
-    let scope = Scope::new(arguments, &item.sig.ident);
+    let scope = Scope::new(arguments, &item.sig);
     let mut statements = Vec::new();
     shape::with_own_body(shape, &mut item.block, |body| statements = statements::collect(body, faults));
     let mut function = Function { item, shape, scope, statements };
@@ -85,7 +85,7 @@ pub(crate) fn checkpoint(args: TokenStream, tokens: TokenStream) -> TokenStream 
     if let Some(constness) = &item.sig.constness {
         faults.at(constness.span, "`#[checkpoint]` cannot serve a `const fn`: there is no deadline when the compiler runs it");
     }
-    let scope = Scope::new(given, &item.sig.ident);
+    let scope = Scope::new(given, &item.sig);
     let statements = statements::collect(&mut item.block, &mut faults);
     for placed in &statements {
         match placed.statement {

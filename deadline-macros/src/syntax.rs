@@ -127,7 +127,8 @@ pub(crate) fn without_our_attributes(tokens: TokenStream) -> TokenStream {
     while let Some(token) = tokens.next() {
         match token {
             TokenTree::Punct(hash) if hash.as_char() == '#' && tokens.next_if(is_ours).is_some() => {}
-            TokenTree::Group(group) => {
+            // Made anew, a group loses the places of its braces: only where it has to be.
+            TokenTree::Group(group) if has_statement_attributes(group.stream()) => {
                 let mut inner =
                     proc_macro2::Group::new(group.delimiter(), without_our_attributes(group.stream()));
                 inner.set_span(group.span());

@@ -43,6 +43,7 @@ fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
             quote_spanned!(span=> #number)
         }
         Amount::Path(path) => {
+            let span = given.span;
             let private = runtime.private(span);
             quote_spanned!(span=> #private::whole_millis(#path.as_millis()))
         }

@@ -15,7 +15,11 @@ use syn::{Expr, ExprClosure, Pat, PatType};
 pub(super) fn leave(scope: &Scope, span: Span) -> TokenStream {
     let private = scope.runtime.private(span);
     match scope.fallback.as_ref().map(bare) {
-        None => quote_spanned!(span=> return #private::stop(stopped)),
+        None => {
+            let private = scope.runtime.private(scope.place);
+            let stop = quote_spanned!(scope.place=> #private::stop(stopped));
+            quote_spanned!(span=> return #stop)
+        }
         Some(closure @ Expr::Closure(_)) => quote_spanned!(span=> return #private::instead(stopped, #closure)),
         Some(value) => quote_spanned!(span=> return #private::instead(stopped, |_| #value)),
     }

@@ -28,26 +28,26 @@ fn function(input: ParseStream) -> syn::Result<Item> {
         input.parse::<Token![;]>()?;
         return Ok(Item::WithoutBody(sig.ident.span()));
     }
-    let (brace_token, body) = braces(input)?;
+    let (brace_token, tokens, inside) = braces(input)?;
     let read = |input: ParseStream| Ok((input.call(Attribute::parse_inner)?, input.call(Block::parse_within)?));
-    let stmts = match read.parse2(body.clone()) {
+    let stmts = match read.parse2(inside) {
         Ok((inner, stmts)) => {
             attrs.extend(inner);
             stmts
         }
-        Err(_) => vec![Stmt::Expr(Expr::Verbatim(body), None)],
+        Err(_) => vec![Stmt::Expr(Expr::Verbatim(tokens), None)],
     };
     let block = Box::new(Block { brace_token, stmts });
     Ok(Item::Function(ItemFn { attrs, vis, modifiers: FnModifiers::default(), sig, block }))
 }
 
-/// The tokens between the braces, also of a `$body:block` that `macro_rules!` hands on.
-fn braces(input: ParseStream) -> syn::Result<(token::Brace, TokenStream)> {
+/// The body as one token and what is inside it, also of a `$body:block` that `macro_rules!` hands on.
+///
+/// The token matters: made anew it would lose the places of its braces, and rustc would show a syntax error in it a
+/// second time, at another place.
+fn braces(input: ParseStream) -> syn::Result<(token::Brace, TokenStream, TokenStream)> {
+    let tokens = input.fork().parse::<TokenTree>()?.into();
     let content;
     let brace_token = syn::braced!(content in input);
-    let mut tokens = TokenStream::new();
-    while !content.is_empty() {
-        tokens.extend([content.parse::<TokenTree>()?]);
-    }
-    Ok((brace_token, tokens))
+    Ok((brace_token, tokens, content.parse()?))
 }
