@@ -1,8 +1,8 @@
 //! Whether every attribute is where it can have its effect.
 
 use crate::faults::Faults;
-use crate::model::shape::{Shape, returns_never};
 use crate::model::Function;
+use crate::model::shape::{Shape, returns_never};
 use crate::nearest::nearest;
 use crate::parse::deadline::Parent;
 use crate::parse::statement::Statement;
@@ -37,7 +37,10 @@ fn signature(function: &Function, faults: &mut Faults) {
     }
     if function.shape == Shape::Block {
         if let Some(span) = function.scope.keep_async {
-            faults.at(span, "`keep_async` keeps an `async fn`, and this function is none");
+            faults.at(
+                span,
+                "`keep_async` keeps an `async fn`, and this function is none",
+            );
         }
     }
 }
@@ -53,11 +56,19 @@ fn parameters(item: &ItemFn) -> impl Iterator<Item = String> {
 }
 
 fn statement(placed: &Placed, all: &[Placed], faults: &mut Faults) {
-    let within = |test: fn(&Statement) -> bool| placed.within.iter().any(|outer| test(&all[*outer].statement));
+    let within = |test: fn(&Statement) -> bool| {
+        placed
+            .within
+            .iter()
+            .any(|outer| test(&all[*outer].statement))
+    };
     match &placed.statement {
         Statement::NoCheckpoint => {
             if !placed.on_a_loop {
-                faults.at(placed.span, "`#[checkpoint(off)]` belongs on a `loop`, `while` or `for`");
+                faults.at(
+                    placed.span,
+                    "`#[checkpoint(off)]` belongs on a `loop`, `while` or `for`",
+                );
             }
         }
         Statement::Budget(budget) => {
@@ -72,7 +83,10 @@ fn statement(placed: &Placed, all: &[Placed], faults: &mut Faults) {
         Statement::Shield(_) => {
             covers_something("shield", placed, faults);
             if within(|outer| matches!(outer, Statement::Shield(_))) {
-                faults.at(placed.span, "a `#[shield]` inside a `#[shield]`: remove one");
+                faults.at(
+                    placed.span,
+                    "a `#[shield]` inside a `#[shield]`: remove one",
+                );
             }
             for span in &placed.nested_awaits {
                 faults.at(*span, "a shield is entered before its future is made, and that cannot contain another `await`: bind the inner value by a `let` of its own first");

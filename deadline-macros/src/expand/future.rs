@@ -33,7 +33,11 @@ impl Future {
     pub(super) fn around(item: &ItemFn, rebound: &TokenStream, parts: &Parts) -> Self {
         let span = parts.scope.place;
         let uses = parts.rewritten.uses(parts.scope);
-        let typed = if returns_never(item) { TokenStream::new() } else { typed_return(parts) };
+        let typed = if returns_never(item) {
+            TokenStream::new()
+        } else {
+            typed_return(parts)
+        };
         let body = body(&item.block);
         let block = quote_spanned! {span=>
             async move {
@@ -49,10 +53,17 @@ impl Future {
     /// The same for a block that is there already, such as the one that `#[async_trait]` makes.
     pub(super) fn of(block: &mut ExprAsync, context: &TokenStream, parts: &Parts) -> Self {
         let uses = parts.rewritten.uses(parts.scope);
-        let typed = if is_typed(block) { TokenStream::new() } else { typed_return(parts) };
+        let typed = if is_typed(block) {
+            TokenStream::new()
+        } else {
+            typed_return(parts)
+        };
         let place = Span::mixed_site().located_at(block.async_token.span);
         let begin = quote_spanned!(place=> #uses #context #typed);
-        block.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(begin), None));
+        block
+            .block
+            .stmts
+            .insert(0, Stmt::Expr(Expr::Verbatim(begin), None));
         Future(scoped(&block.to_token_stream(), false, parts))
     }
 
@@ -67,7 +78,9 @@ fn body(block: &Block) -> TokenStream {
     match &*block.stmts {
         // Not read, and the braces are among its tokens.
         [Stmt::Expr(Expr::Verbatim(tokens), _)] => tokens.clone(),
-        [Stmt::Expr(expr, None)] if syntax::attrs(expr).is_empty() => block.stmts[0].to_token_stream(),
+        [Stmt::Expr(expr, None)] if syntax::attrs(expr).is_empty() => {
+            block.stmts[0].to_token_stream()
+        }
         _ => block.to_token_stream(),
     }
 }
@@ -91,7 +104,9 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     };
     match (&scope.fallback, parent) {
         (None, None) => quote_spanned!(span=> #private::Scoped::new(#spec, #block)),
-        (None, Some(parent)) => quote_spanned!(span=> #private::Scoped::under(#parent #spec, #block)),
+        (None, Some(parent)) => {
+            quote_spanned!(span=> #private::Scoped::under(#parent #spec, #block))
+        }
         (Some(fallback), None) => {
             let fallback = stop::closure(fallback, never, scope);
             quote_spanned!(span=> #private::Scoped::with_fallback(#spec, #block, #fallback))
@@ -121,7 +136,10 @@ impl VisitMut for InferImplTrait {
     fn visit_type_mut(&mut self, ty: &mut Type) {
         if let Type::ImplTrait(impl_trait) = ty {
             let underscore_token = syn::Token![_](impl_trait.impl_token.span);
-            *ty = Type::Infer(TypeInfer { attrs: Vec::new(), underscore_token });
+            *ty = Type::Infer(TypeInfer {
+                attrs: Vec::new(),
+                underscore_token,
+            });
         } else {
             visit_mut::visit_type_mut(self, ty);
         }

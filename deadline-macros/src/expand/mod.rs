@@ -35,14 +35,25 @@ use syn::{Expr, ItemFn, ReturnType, Stmt, Type, Visibility, parse_quote};
 //         })
 //     }
 pub(crate) fn function(function: Function) -> TokenStream {
-    let Function { mut item, shape, scope, statements } = function;
+    let Function {
+        mut item,
+        shape,
+        scope,
+        statements,
+    } = function;
     docs::append(&mut item.attrs, &scope);
 
     let version = version(&scope.runtime.root(Span::mixed_site()));
     let returned = output(&item);
     let mut rewritten = body::Rewritten::default();
-    shape::with_own_body(shape, &mut item.block, |own| rewritten = body::rewrite(own, &scope, &statements));
-    let parts = future::Parts { scope: &scope, returned: &returned, rewritten };
+    shape::with_own_body(shape, &mut item.block, |own| {
+        rewritten = body::rewrite(own, &scope, &statements)
+    });
+    let parts = future::Parts {
+        scope: &scope,
+        returned: &returned,
+        rewritten,
+    };
 
     match shape {
         Shape::Returned | Shape::Kept => {
@@ -74,7 +85,9 @@ pub(crate) fn function(function: Function) -> TokenStream {
                     *future = Expr::Verbatim(wrapped);
                 }
             });
-            item.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(version), None));
+            item.block
+                .stmts
+                .insert(0, Stmt::Expr(Expr::Verbatim(version), None));
         }
     }
     item.into_token_stream()
@@ -96,8 +109,13 @@ fn allow_refinement(item: &mut ItemFn) {
 
 /// `#[must_use]` on an `async fn` is about its output; clippy takes it to be about the future, which has one already.
 fn allow_must_use(item: &mut ItemFn) {
-    if item.attrs.iter().any(|attr| attr.path().is_ident("must_use")) {
-        item.attrs.push(parse_quote!(#[allow(clippy::double_must_use)]));
+    if item
+        .attrs
+        .iter()
+        .any(|attr| attr.path().is_ident("must_use"))
+    {
+        item.attrs
+            .push(parse_quote!(#[allow(clippy::double_must_use)]));
     }
 }
 
@@ -106,6 +124,8 @@ fn output(item: &ItemFn) -> Type {
     match &item.sig.output {
         ReturnType::Default => parse_quote!(()),
         ReturnType::Type(_, ty) if item.sig.asyncness.is_some() => (**ty).clone(),
-        ReturnType::Type(_, ty) => signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone()),
+        ReturnType::Type(_, ty) => {
+            signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone())
+        }
     }
 }

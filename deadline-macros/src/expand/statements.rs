@@ -10,7 +10,10 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut as _;
-use syn::{Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprMacro, Item, Local, Stmt, StmtMacro};
+use syn::{
+    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprMacro, Item, Local, Stmt,
+    StmtMacro,
+};
 
 // Input:   #[budget("250ms")] let orders = recent(user).await?;
 // Output:  let limit = Limit::start(SPEC);
@@ -22,10 +25,18 @@ pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut 
             self::local(rewriter, &mut local, &placed, into);
             into.push(Stmt::Local(local));
         }
-        Stmt::Macro(StmtMacro { mut attrs, mac, semi_token }) => {
+        Stmt::Macro(StmtMacro {
+            mut attrs,
+            mac,
+            semi_token,
+        }) => {
             let placed = rewriter.take(&mut attrs);
             if placed.is_empty() && !rewriter.is_covered() {
-                let mut stmt = Stmt::Macro(StmtMacro { attrs, mac, semi_token });
+                let mut stmt = Stmt::Macro(StmtMacro {
+                    attrs,
+                    mac,
+                    semi_token,
+                });
                 rewriter.visit_stmt_mut(&mut stmt);
                 into.push(stmt);
             } else {
@@ -36,7 +47,8 @@ pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut 
             }
         }
         Stmt::Expr(mut expr, semi) => {
-            let placed = crate::syntax::attrs_mut(&mut expr).map_or_else(Vec::new, |attrs| rewriter.take(attrs));
+            let placed = crate::syntax::attrs_mut(&mut expr)
+                .map_or_else(Vec::new, |attrs| rewriter.take(attrs));
             let start = hoist(rewriter, &mut expr, &placed);
             into.extend(start);
             into.push(Stmt::Expr(expr, semi));
@@ -45,7 +57,12 @@ pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut 
     }
 }
 
-fn local<'a>(rewriter: &mut Rewriter<'a>, local: &mut Local, placed: &[&'a Placed], into: &mut Vec<Stmt>) {
+fn local<'a>(
+    rewriter: &mut Rewriter<'a>,
+    local: &mut Local,
+    placed: &[&'a Placed],
+    into: &mut Vec<Stmt>,
+) {
     let Some(init) = &mut local.init else { return };
     match cover(placed) {
         Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
@@ -72,7 +89,10 @@ fn local<'a>(rewriter: &mut Rewriter<'a>, local: &mut Local, placed: &[&'a Place
 fn hoist<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, placed: &[&'a Placed]) -> Option<Stmt> {
     match cover(placed) {
         Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
-            let start = with_cfg(start(rewriter, &budget.amount, &first_called_in_expr(expr)), crate::syntax::attrs(expr));
+            let start = with_cfg(
+                start(rewriter, &budget.amount, &first_called_in_expr(expr)),
+                crate::syntax::attrs(expr),
+            );
             rewriter.under(Cover::Limit(None), |rewriter| whole(rewriter, expr, placed));
             Some(start)
         }
@@ -215,14 +235,24 @@ pub(super) fn called(future: &Expr) -> String {
             receiver => format!("{receiver}.{}", call.method),
         },
         Expr::Path(path) => {
-            let segments: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            let segments: Vec<String> = path
+                .path
+                .segments
+                .iter()
+                .map(|segment| segment.ident.to_string())
+                .collect();
             segments.join("::")
         }
         Expr::Field(field) => match &field.member {
             syn::Member::Named(name) => format!("{}.{name}", called(&field.base)),
             syn::Member::Unnamed(index) => format!("{}.{}", called(&field.base), index.index),
         },
-        Expr::Macro(mac) => mac.mac.path.segments.last().map_or_else(String::new, |last| format!("{}!", last.ident)),
+        Expr::Macro(mac) => mac
+            .mac
+            .path
+            .segments
+            .last()
+            .map_or_else(String::new, |last| format!("{}!", last.ident)),
         Expr::Try(inner) => called(&inner.expr),
         Expr::Await(inner) => called(&inner.base),
         Expr::Paren(inner) => called(&inner.expr),
@@ -250,7 +280,9 @@ struct First(Option<String>);
 
 impl First {
     fn name(self) -> String {
-        self.0.filter(|name| !name.is_empty()).unwrap_or_else(|| "await".to_owned())
+        self.0
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "await".to_owned())
     }
 }
 

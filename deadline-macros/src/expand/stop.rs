@@ -20,7 +20,9 @@ pub(super) fn leave(scope: &Scope, span: Span) -> TokenStream {
             let stop = quote_spanned!(scope.place=> #private::stop(stopped));
             quote_spanned!(span=> return #stop)
         }
-        Some(closure @ Expr::Closure(_)) => quote_spanned!(span=> return #private::instead(stopped, #closure)),
+        Some(closure @ Expr::Closure(_)) => {
+            quote_spanned!(span=> return #private::instead(stopped, #closure))
+        }
         Some(value) => quote_spanned!(span=> return #private::instead(stopped, |_| #value)),
     }
 }

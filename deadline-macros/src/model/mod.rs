@@ -54,8 +54,13 @@ impl Scope {
             ReturnType::Type(_, ty) => ty.span(),
         };
         Scope {
-            name: arguments.name.map_or_else(|| function.ident.unraw().to_string(), |name| name.value()),
-            anchor: arguments.budget.as_ref().map_or_else(Span::call_site, |budget| budget.span),
+            name: arguments
+                .name
+                .map_or_else(|| function.ident.unraw().to_string(), |name| name.value()),
+            anchor: arguments
+                .budget
+                .as_ref()
+                .map_or_else(Span::call_site, |budget| budget.span),
             place: Span::mixed_site().located_at(place),
             runtime: Runtime::new(arguments.runtime),
             budget: arguments.budget,

@@ -16,7 +16,11 @@ pub(crate) enum Item {
 /// Reads a function. A body that cannot be read is carried along as it is: rustc says what is wrong with it, at its
 /// place and better than we could, and the function keeps its deadline.
 pub(crate) fn parse(item: TokenStream) -> Item {
-    let first = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let first = item
+        .clone()
+        .into_iter()
+        .next()
+        .map_or_else(Span::call_site, |token| token.span());
     function.parse2(item).unwrap_or(Item::Other(first))
 }
 
@@ -29,7 +33,12 @@ fn function(input: ParseStream) -> syn::Result<Item> {
         return Ok(Item::WithoutBody(sig.ident.span()));
     }
     let (brace_token, tokens, inside) = braces(input)?;
-    let read = |input: ParseStream| Ok((input.call(Attribute::parse_inner)?, input.call(Block::parse_within)?));
+    let read = |input: ParseStream| {
+        Ok((
+            input.call(Attribute::parse_inner)?,
+            input.call(Block::parse_within)?,
+        ))
+    };
     let stmts = match read.parse2(inside) {
         Ok((inner, stmts)) => {
             attrs.extend(inner);
@@ -38,7 +47,13 @@ fn function(input: ParseStream) -> syn::Result<Item> {
         Err(_) => vec![Stmt::Expr(Expr::Verbatim(tokens), None)],
     };
     let block = Box::new(Block { brace_token, stmts });
-    Ok(Item::Function(ItemFn { attrs, vis, modifiers: FnModifiers::default(), sig, block }))
+    Ok(Item::Function(ItemFn {
+        attrs,
+        vis,
+        modifiers: FnModifiers::default(),
+        sig,
+        block,
+    }))
 }
 
 /// The body as one token and what is inside it, also of a `$body:block` that `macro_rules!` hands on.
