@@ -11,7 +11,7 @@ pub mod test_util;
 mod time;
 mod trip;
 
-pub use deadline_macros::deadline;
+pub use deadline_macros::{budget, checkpoint, deadline, shield};
 
 pub use crate::context::{
     Cancelled, Context, Missing, Mode, Outcome, Report, RootBuilder, ScopeRecord, UnknownMode,
@@ -26,8 +26,8 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 #[doc(hidden)]
 pub mod __rt {
     pub use crate::scope::{
-        At, Carry, Fallback, Gate, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop, Parent,
-        Scoped, Settle, Shield, Spec, checkpoint, guard, missed, stop,
+        At, Carry, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop, Parent,
+        Scoped, Settle, Shield, Spec, checkpoint, guard, missed, returns, stop,
     };
 
     /// The milliseconds of a budget that is a constant.

@@ -38,6 +38,12 @@ pub fn stop<T: FromStopped>(stopped: Stopped) -> T {
     T::from_stopped(stopped)
 }
 
+/// Gives an async block its type: the expansion has a `return` of this before the body, where it is never reached.
+#[must_use]
+pub fn returns<T>() -> T {
+    unreachable!("this stands behind a return and is never called")
+}
+
 /// Records that the result of the stopped operation is missing from the answer.
 pub fn missed(stopped: Stopped) -> Stopped {
     current::with(|frame| {

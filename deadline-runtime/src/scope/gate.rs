@@ -1,6 +1,6 @@
 //! [`Gate`]: an await of a future that knows nothing of deadlines.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{self, Poll};
@@ -40,6 +40,28 @@ impl<F> Leaf for At<F> {
         Gate {
             future: self.0,
             location: Location::caller(),
+        }
+    }
+}
+
+/// What is awaited. Turned into a future by `await` itself, so that whatever is not one is reported as if it stood there
+/// without us.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Gate<F> {
+    future: F,
+    location: &'static Location<'static>,
+}
+
+impl<F: IntoFuture> IntoFuture for Gate<F> {
+    type Output = F::Output;
+    type IntoFuture = Gated<F::IntoFuture>;
+
+    #[inline(always)]
+    fn into_future(self) -> Gated<F::IntoFuture> {
+        Gated {
+            future: self.future.into_future(),
+            location: self.location,
             open: false,
         }
     }
@@ -49,7 +71,7 @@ pin_project! {
     /// Does not begin work that nobody has time for: in a scope that is stopped it stays pending without polling its
     /// future, and the scope then drops its body and makes the error.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Gate<F> {
+    pub struct Gated<F> {
         #[pin]
         future: F,
         location: &'static Location<'static>,
@@ -57,7 +79,7 @@ pin_project! {
     }
 }
 
-impl<F: Future> Future for Gate<F> {
+impl<F: Future> Future for Gated<F> {
     type Output = F::Output;
 
     #[inline]

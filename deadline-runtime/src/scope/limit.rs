@@ -42,6 +42,17 @@ impl Limit {
         }
     }
 
+    /// Starts the clock of a statement inside a statement: it ends with the outer one at the latest.
+    #[must_use]
+    pub fn within<B: Figure>(self, spec: &'static Spec<B>) -> Self {
+        let inner = Self::start(spec);
+        match (self.end, inner.end) {
+            (Some(outer), Some(end)) if end < outer => inner,
+            (None, _) => inner,
+            (Some(_), _) => Self { started: inner.started, ..self },
+        }
+    }
+
     /// Runs one await of the statement.
     #[inline(always)]
     pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> {

@@ -20,9 +20,9 @@ mod scoped;
 mod shield;
 mod timer;
 
-pub use self::checkpoint::{checkpoint, missed, stop};
+pub use self::checkpoint::{checkpoint, missed, returns, stop};
 pub(crate) use self::driver::Driver;
-pub use self::gate::{At, Gate, Leaf};
+pub use self::gate::{At, Gate, Gated, Leaf};
 pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
