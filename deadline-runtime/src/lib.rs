@@ -4,6 +4,8 @@
 
 mod context;
 mod figure;
+#[cfg(feature = "http")]
+pub mod http;
 mod scope;
 mod stop;
 #[cfg(feature = "test-util")]

@@ -310,6 +310,13 @@ impl Frame {
         })
     }
 
+    /// Remembers a stop that is handed to the program as an error.
+    pub(crate) fn note_stop(&self, stopped: &Stopped) {
+        if let Some(node) = &self.node {
+            node.note_stop(stopped);
+        }
+    }
+
     /// A cancel of this request, or of the one that polls it.
     pub(crate) fn cancelled(&self) -> Option<(Cause, Deadline)> {
         let own = self.node.as_ref().and_then(|node| node.signal.get());

@@ -109,7 +109,7 @@ impl Context {
         }
     }
 
-    fn node(&self) -> Option<&Arc<Node>> {
+    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
         self.0.as_ref().map(|inherited| &inherited.node)
     }
 

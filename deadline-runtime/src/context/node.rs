@@ -17,7 +17,9 @@ use super::mode::Mode;
 use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
-use crate::stop::{Cause, Limit};
+#[cfg(feature = "http")]
+use crate::stop::Brief;
+use crate::stop::{Cause, Limit, Stopped};
 use crate::time::Deadline;
 
 pub(crate) struct Node {
@@ -187,6 +189,27 @@ impl Node {
     pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
         let root = self.root_of();
         root.request.report.then(|| (self.records(), root.started))
+    }
+
+    /// Remembers the last stop that became an error in this request: error types tend to lose it on the way out.
+    pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
+        self.records().with(|all| all.stop = Some(stopped.brief()));
+    }
+
+    /// A fallback has replaced what was stopped.
+    pub(crate) fn forget_stop(self: &Arc<Self>, stopped: &Stopped) {
+        self.records().with(|all| {
+            all.stop.take_if(|last| last.same_as(stopped));
+        });
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn last_stop(self: &Arc<Self>) -> Option<Brief> {
+        self.root_of()
+            .request
+            .records
+            .get()
+            .and_then(|records| records.with(|all| all.stop))
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::stop::Cause;
+use crate::stop::{Brief, Cause};
 use crate::time::Short;
 
 /// More scopes than this are counted, not kept: a request must not cost memory without bound.
@@ -179,6 +179,8 @@ pub(crate) struct Collected {
     pub(crate) omitted: usize,
     pub(crate) unbounded: usize,
     pub(crate) missing: Vec<Missing>,
+    /// The last stop that became an error and has not been replaced by a fallback.
+    pub(crate) stop: Option<Brief>,
 }
 
 impl Records {

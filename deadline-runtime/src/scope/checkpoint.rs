@@ -21,13 +21,15 @@ fn at(location: &'static Location<'static>) -> Option<Stopped> {
     current::with_path(|frame, path| {
         crate::trip::count(frame);
         let cause = frame.stopped(Deadline::now)?;
-        Some(frame.stop_error(
+        let stopped = frame.stop_error(
             cause,
             Phase::Compute,
             Deadline::now(),
             location,
             path.to_vec(),
-        ))
+        );
+        frame.note_stop(&stopped);
+        Some(stopped)
     })
     .flatten()
 }
@@ -51,7 +53,9 @@ pub fn missed(stopped: Stopped) -> Stopped {
             operation: stopped.operation(),
             cause: stopped.cause(),
         };
-        frame.node().records().missing(missing);
+        let node = frame.node();
+        node.records().missing(missing);
+        node.forget_stop(&stopped);
     });
     stopped
 }
@@ -63,5 +67,6 @@ pub(super) fn missed_by(stopped: &Stopped, state: &State) {
             operation: state.description().name,
             cause: stopped.cause(),
         });
+        node.forget_stop(stopped);
     }
 }

@@ -77,13 +77,9 @@ fn deliver(
             return Some(Poll::Pending);
         }
         frame.deliveries = frame.deliveries.saturating_add(1);
-        Some(Poll::Ready(frame.stop_error(
-            cause,
-            Phase::Wait,
-            now,
-            location,
-            path.to_vec(),
-        )))
+        let stopped = frame.stop_error(cause, Phase::Wait, now, location, path.to_vec());
+        frame.note_stop(&stopped);
+        Some(Poll::Ready(stopped))
     })
     .flatten()
 }

@@ -118,6 +118,8 @@ pub(crate) struct Flags {
     pub(super) no_deadline: bool,
     /// Something inside was ended by exactly this scope's limit.
     pub(super) own_limit_hit: bool,
+    /// Whoever runs this scope reports its stop itself, because it knows more about the request.
+    pub(super) quiet: bool,
 }
 
 /// What a pending body leads to.
@@ -184,6 +186,11 @@ impl<F: Future> Life<F> {
 
     pub(crate) fn state(&self) -> &State {
         &self.state
+    }
+
+    #[cfg(feature = "http")]
+    pub(super) fn state_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 }
 
@@ -503,7 +510,7 @@ impl State {
 
     /// Where the body itself ends: with a reserve a little after its children, whose errors it may still turn into
     /// an answer. When both ended at the same instant a child in another task would race its parent.
-    fn work_end(&self) -> Option<Deadline> {
+    pub(super) fn work_end(&self) -> Option<Deadline> {
         let budget = self.description().budget;
         let slack = if budget.cleanup.is_zero() {
             Duration::from_millis(5).min(budget.reserve / 4)

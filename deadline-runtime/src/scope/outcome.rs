@@ -35,9 +35,12 @@ pub(super) fn record(state: &State, depth: usize, ended: Ended<'_>) {
         Ended::Stopped(stopped) => Some(stopped.cause()),
         Ended::Dropped(cause) => Some(*cause),
     };
+    if let (Ended::Stopped(stopped), Some(node)) = (&ended, &state.node) {
+        node.note_stop(stopped);
+    }
     let recorder = state.node.as_ref().and_then(|node| node.recorder());
     // The event of a stop that nobody is around to receive belongs to the request.
-    let loud = stop.is_some() && depth == 0;
+    let loud = stop.is_some() && depth == 0 && !state.flags.quiet;
     let listened = if loud {
         tracing::enabled!(target: TARGET, Level::INFO)
     } else {
@@ -50,7 +53,13 @@ pub(super) fn record(state: &State, depth: usize, ended: Ended<'_>) {
     let started = state.started.unwrap_or(now);
     let elapsed = now.since(started);
     let granted = state.hard.map(|hard| hard.since(started));
-    let over = state.hard.map(|hard| now.since(hard)).unwrap_or_default();
+    // What is not enforced would have ended with its work, which leaves the reserve unused.
+    let limit = if state.mode().enforces() {
+        state.hard
+    } else {
+        state.work_end()
+    };
+    let over = limit.map(|limit| now.since(limit)).unwrap_or_default();
     let outcome = match stop {
         Some(cause) => Outcome::Stopped(cause),
         None if over.is_zero() => Outcome::Completed,

@@ -36,6 +36,14 @@ impl<F: Future> Run<F> {
             life: Life::new(state, body),
         }
     }
+
+    /// As [`Context::run`](crate::Context::run), for a boundary that makes the one event of a stopped request itself.
+    #[cfg(feature = "http")]
+    pub(crate) fn quiet(context: Option<Inherited>, body: F) -> Self {
+        let mut run = Self::new(context, false, body);
+        run.life.state_mut().flags.quiet = true;
+        run
+    }
 }
 
 impl<F: Future> Future for Run<F> {

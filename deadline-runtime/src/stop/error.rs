@@ -61,6 +61,24 @@ impl fmt::Display for Limit {
     }
 }
 
+/// The figures of a stop without its owned parts: what a boundary needs of one that an error type has swallowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "read by the boundaries")]
+pub(crate) struct Brief {
+    pub(crate) cause: Cause,
+    pub(crate) phase: Phase,
+    pub(crate) operation: &'static str,
+    pub(crate) limit: Limit,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) elapsed: Duration,
+}
+
+impl Brief {
+    pub(crate) fn same_as(&self, stopped: &Stopped) -> bool {
+        self.cause == stopped.cause() && self.operation == stopped.operation()
+    }
+}
+
 pub(crate) struct Details {
     pub(crate) cause: Cause,
     pub(crate) phase: Phase,
@@ -84,6 +102,27 @@ pub(crate) struct Details {
 pub(crate) struct PathEntry {
     pub(crate) operation: &'static str,
     pub(crate) hard: Option<Deadline>,
+}
+
+#[cfg(feature = "http")]
+impl Details {
+    /// A stop seen from outside any scope.
+    pub(crate) fn of(stop: &Brief) -> Self {
+        Self {
+            cause: stop.cause,
+            phase: stop.phase,
+            operation: stop.operation,
+            limit: stop.limit,
+            deadline: None,
+            budget: stop.budget,
+            elapsed: stop.elapsed,
+            needed: None,
+            no_deadline: false,
+            location: stop.limit.location,
+            path: Vec::new(),
+            source: None,
+        }
+    }
 }
 
 impl Stopped {
@@ -113,6 +152,17 @@ impl Stopped {
             path: Vec::new(),
             source: None,
         })
+    }
+
+    pub(crate) fn brief(&self) -> Brief {
+        Brief {
+            cause: self.0.cause,
+            phase: self.0.phase,
+            operation: self.0.operation,
+            limit: self.0.limit,
+            budget: self.0.budget,
+            elapsed: self.0.elapsed,
+        }
     }
 
     /// Why.

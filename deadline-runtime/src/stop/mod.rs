@@ -6,5 +6,5 @@ mod error;
 
 pub use self::carry::FromStopped;
 pub use self::cause::{Cause, Phase};
-pub(crate) use self::error::{Details, PathEntry};
+pub(crate) use self::error::{Brief, Details, PathEntry};
 pub use self::error::{Limit, Stopped};
