@@ -1,6 +1,5 @@
 //! Budgets as types: what a future declares, readable by the compiler.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -60,16 +59,18 @@ impl Figure for Unbudgeted {
 /// declares(load());
 /// declares(Box::pin(load()));
 /// ```
-pub trait Budgeted: Future {
+///
+/// Not a subtrait of `Future`: the two stand side by side in every signature, and clippy would call one of them implied.
+pub trait Budgeted {
     /// The figure.
     type Budget: Figure;
 }
 
-impl<F: Budgeted + Unpin + ?Sized> Budgeted for Box<F> {
+impl<F: Budgeted + ?Sized> Budgeted for Box<F> {
     type Budget = F::Budget;
 }
 
-impl<F: Budgeted + Unpin + ?Sized> Budgeted for &mut F {
+impl<F: Budgeted + ?Sized> Budgeted for &mut F {
     type Budget = F::Budget;
 }
 

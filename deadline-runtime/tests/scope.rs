@@ -26,7 +26,7 @@ macro_rules! scoped {
 macro_rules! await_ {
     ($future:expr) => {
         match ::core::future::IntoFuture::into_future($future) {
-            future => At(future).gate().await,
+            future => At(future).deadline_gate().await,
         }
     };
 }
@@ -233,7 +233,7 @@ async fn statement_caps_share_one_deadline_and_are_replaced_when_missed() {
             let start = Instant::now();
             let value = 'budget: {
                 let limit = Limit::start(&CAP);
-                match limit.run_or_miss(sleep(ms(80))).await.settle() {
+                match limit.run_or_miss(sleep(ms(80))).await.deadline_settle() {
                     Ok(()) => {}
                     Err(_) => break 'budget "missed",
                 }
@@ -242,7 +242,7 @@ async fn statement_caps_share_one_deadline_and_are_replaced_when_missed() {
                     await_!(pending::<()>());
                     Ok::<&str, Stopped>("never")
                 });
-                match limit.run_or_miss(callee).await.settle() {
+                match limit.run_or_miss(callee).await.deadline_settle() {
                     Ok(value) => value?,
                     Err(stopped) => {
                         assert_eq!(stopped.cause(), Cause::DependencyTimeout);

@@ -10,14 +10,14 @@ use syn::spanned::Spanned as _;
 use syn::{Arm, Expr, ExprAwait, ExprMatch, Pat, Token, token};
 
 // Input:   EXPR.await
-// Output:  At(EXPR).gate().await
+// Output:  At(EXPR).deadline_gate().await
 //
-// These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
+// The method has a long name so that no blanket trait of the user's has the same. These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
 pub(super) fn gate(mut awaited: ExprAwait, scope: &Scope) -> Expr {
-    let base = &awaited.base;
+    let base = argument(&awaited.base);
     let span = base.span();
     let private = scope.runtime.private(span);
-    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #private::At(#base).gate()));
+    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #private::At(#base).deadline_gate()));
     Expr::Await(awaited)
 }
 
@@ -26,7 +26,7 @@ pub(super) fn gate(mut awaited: ExprAwait, scope: &Scope) -> Expr {
 pub(super) fn guard(awaited: ExprAwait, scope: &Scope) -> Expr {
     let span = Span::mixed_site().located_at(awaited.base.span());
     let private = scope.runtime.private(span);
-    let base = &awaited.base;
+    let base = argument(&awaited.base);
     let future = quote_spanned!(span=> #private::guard(#base));
     settled(awaiting(awaited, future), &stop::leave(scope, span), span)
 }
@@ -35,19 +35,19 @@ pub(super) fn guard(awaited: ExprAwait, scope: &Scope) -> Expr {
 // Output:  match limit.run(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
 pub(super) fn limit(awaited: ExprAwait, scope: &Scope) -> Expr {
     let span = Span::mixed_site().located_at(awaited.base.span());
-    let base = &awaited.base;
+    let base = argument(&awaited.base);
     let future = quote_spanned!(span=> limit.run(#base));
     settled(awaiting(awaited, future), &stop::leave(scope, span), span)
 }
 
 // Input:   EXPR.await
-// Output:  match limit.run_or_miss(EXPR).await.settle() { Ok(value) => value, Err(stopped) => break 'budget FALLBACK }
+// Output:  match limit.run_or_miss(EXPR).await.deadline_settle() { Ok(value) => value, Err(stopped) => break 'budget FALLBACK }
 pub(super) fn limit_or(awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Expr {
     let span = Span::mixed_site().located_at(awaited.base.span());
-    let base = &awaited.base;
+    let base = argument(&awaited.base);
     let future = quote_spanned!(span=> limit.run_or_miss(#base));
     let settle = awaiting(awaited, future);
-    let settle = Expr::Verbatim(quote_spanned!(span=> #settle.settle()));
+    let settle = Expr::Verbatim(quote_spanned!(span=> #settle.deadline_settle()));
     let value = stop::value(fallback, scope, span);
     let out = if stop::diverges(fallback) { value } else { quote_spanned!(span=> break 'budget #value) };
     settled(settle, &out, span)
@@ -66,12 +66,20 @@ pub(super) fn shield(awaited: ExprAwait, amount: &Given<Amount>, name: &str, sco
     let span = Span::mixed_site().located_at(awaited.base.span());
     let private = scope.runtime.private(span);
     let spec = spec::statement(amount, name, &scope.runtime);
-    let base = &awaited.base;
+    let base = argument(&awaited.base);
     let entered = quote_spanned!(span=> (#private::Shield::enter(#spec), #base));
     let future = quote_spanned!(span=> shield.run(future));
     let run = settled(awaiting(awaited, future), &stop::leave(scope, span), span);
     let arm = arm(quote_spanned!(span=> (shield, future)), run.into_token_stream(), span);
     matching(Expr::Verbatim(entered), vec![arm], span)
+}
+
+/// Parentheses that the user needed in front of `.await` are too many in an argument.
+fn argument(base: &Expr) -> &Expr {
+    match base {
+        Expr::Paren(paren) if paren.attrs.is_empty() => argument(&paren.expr),
+        base => base,
+    }
 }
 
 fn awaiting(mut awaited: ExprAwait, future: TokenStream) -> Expr {

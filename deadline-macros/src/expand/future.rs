@@ -5,11 +5,12 @@ use super::{spec, stop};
 use crate::model::Scope;
 use crate::model::shape::returns_never;
 use crate::parse::deadline::Parent;
+use crate::syntax;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
-use syn::{ExprAsync, ItemFn, ReturnType, Stmt, Type, TypeInfer};
+use syn::{Block, Expr, ExprAsync, ItemFn, ReturnType, Stmt, Type, TypeInfer};
 
 /// What is needed besides the block.
 pub(super) struct Parts<'a> {
@@ -37,7 +38,7 @@ impl Future {
         let braces = Span::call_site().located_at(item.block.brace_token.span.join());
         let uses = parts.rewritten.uses(parts.scope);
         let typed = if returns_never(item) { TokenStream::new() } else { typed_return(parts) };
-        let body = &item.block;
+        let body = body(&item.block);
         let block = quote_spanned! {braces=>
             async move {
                 #uses
@@ -55,12 +56,22 @@ impl Future {
         let typed = if is_typed(block) { TokenStream::new() } else { typed_return(parts) };
         let place = block.async_token.span;
         let begin = quote_spanned!(place=> #uses #context #typed);
-        block.block.stmts.insert(0, Stmt::Expr(syn::Expr::Verbatim(begin), None));
+        block.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(begin), None));
         Future(scoped(&block.to_token_stream(), place, false, parts))
     }
 
     pub(super) fn into_tokens(self) -> TokenStream {
         self.0
+    }
+}
+
+/// The user's statements stay in a block of their own, because the items among them may shadow names. One expression
+/// alone needs none, and rustc would call its braces unnecessary.
+fn body(block: &Block) -> TokenStream {
+    match &*block.stmts {
+        [Stmt::Expr(Expr::Verbatim(_), _)] => block.to_token_stream(),
+        [Stmt::Expr(expr, None)] if syntax::attrs(expr).is_empty() => block.stmts[0].to_token_stream(),
+        _ => block.to_token_stream(),
     }
 }
 
@@ -124,14 +135,14 @@ impl VisitMut for InferImplTrait {
 /// `#[async_trait]` begins its block by a typed `return` of its own.
 fn is_typed(block: &ExprAsync) -> bool {
     match block.block.stmts.first() {
-        Some(Stmt::Expr(syn::Expr::If(first), _)) => match &*first.cond {
-            syn::Expr::Let(_) => syntax_mentions_return(&first.then_branch),
+        Some(Stmt::Expr(Expr::If(first), _)) => match &*first.cond {
+            Expr::Let(_) => syntax_mentions_return(&first.then_branch),
             _ => false,
         },
         _ => false,
     }
 }
 
-fn syntax_mentions_return(block: &syn::Block) -> bool {
-    matches!(block.stmts.last(), Some(Stmt::Expr(syn::Expr::Return(_), _)))
+fn syntax_mentions_return(block: &Block) -> bool {
+    matches!(block.stmts.last(), Some(Stmt::Expr(Expr::Return(_), _)))
 }

@@ -52,6 +52,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
                 Shape::Returned => {
                     signature::return_the_future(&mut item.sig, &scope);
                     allow_refinement(&mut item);
+                    allow_must_use(&mut item);
                     future.into_tokens()
                 }
                 _ => {
@@ -82,7 +83,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
 /// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.
 fn version(root: &TokenStream) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
-    quote!(#root::__same_version!(#version);)
+    quote!(#root::__same_version! { #version })
 }
 
 /// A method may implement one that a trait declares as `async fn`. Ours says more about its future than the trait
@@ -90,6 +91,13 @@ fn version(root: &TokenStream) -> TokenStream {
 fn allow_refinement(item: &mut ItemFn) {
     if matches!(item.vis, Visibility::Inherited) {
         item.attrs.push(parse_quote!(#[allow(refining_impl_trait)]));
+    }
+}
+
+/// `#[must_use]` on an `async fn` is about its output; clippy takes it to be about the future, which has one already.
+fn allow_must_use(item: &mut ItemFn) {
+    if item.attrs.iter().any(|attr| attr.path().is_ident("must_use")) {
+        item.attrs.push(parse_quote!(#[allow(clippy::double_must_use)]));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::parse::deadline::Parent;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
+use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, ReceiverKind, Signature, Type};
 
 // Input:   fn f(mut self, a: A, mut b: B, (c, d): (C, D), _: E)
@@ -66,11 +67,9 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
     let place = Span::mixed_site().located_at(pat.span());
     match &pat {
         Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => {
-            // Another name for the compiler, the same for a reader: what the user wrote is bound only once.
-            let outside = if keep_patterns { ident.clone() } else { Ident::new(&ident.to_string(), place) };
-            let outside = if ident.to_string().starts_with("r#") { raw(ident, place, keep_patterns) } else { outside };
-            *typed.pat = plain(&outside);
-            quote_spanned!(place=> #(#on_the_binding)* let #pat = #outside;)
+            *typed.pat = plain(ident);
+            let allow = ident.to_string().starts_with('_').then(|| allow_underscore(place));
+            quote_spanned!(place=> #(#on_the_binding)* #allow let #pat = #ident;)
         }
         Pat::Wild(_) if !keep_patterns => {
             let outside = format_ident!("_arg{position}", span = place);
@@ -84,20 +83,34 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
         _ => {
             let outside = format_ident!("arg{position}", span = place);
             *typed.pat = plain(&outside);
+            let mutable = borrows_mutably(&pat).then(|| quote_spanned!(place=> mut));
             quote_spanned! {place=>
-                #(#cfg)* let #outside = #outside;
+                #(#cfg)* let #mutable #outside = #outside;
                 #(#on_the_binding)* let #pat = #outside;
             }
         }
     }
 }
 
-fn raw(ident: &Ident, place: Span, keep_patterns: bool) -> Ident {
-    let mut ident = ident.clone();
-    if !keep_patterns {
-        ident.set_span(place);
+/// Clippy finds that `let _x = _x;` uses what should not be used, and does nothing with it.
+fn allow_underscore(place: Span) -> TokenStream {
+    quote_spanned!(place=> #[allow(clippy::no_effect_underscore_binding, clippy::used_underscore_binding)])
+}
+
+/// `ref mut` borrows from the parameter itself.
+fn borrows_mutably(pat: &Pat) -> bool {
+    struct RefMut(bool);
+
+    impl Visit<'_> for RefMut {
+        fn visit_pat_ident(&mut self, pat: &PatIdent) {
+            self.0 |= pat.by_ref.is_some() && pat.mutability.is_some();
+            visit::visit_pat_ident(self, pat);
+        }
     }
-    ident
+
+    let mut search = RefMut(false);
+    search.visit_pat(pat);
+    search.0
 }
 
 fn plain(ident: &Ident) -> Pat {

@@ -2,8 +2,8 @@
 
 use super::spec;
 use crate::model::Scope;
-use proc_macro2::Span;
-use quote::quote_spanned;
+use proc_macro2::{Span, TokenTree};
+use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
 use syn::{GenericArgument, PathArguments, ReturnType, Signature, Token, Type, TypeImplTrait, TypeParamBound, parse2, parse_quote};
@@ -24,10 +24,23 @@ pub(super) fn return_the_future(sig: &mut Signature, scope: &Scope) {
     let span = Span::call_site().located_at(output.span());
     let root = scope.runtime.root(span);
     let budget = spec::budget(scope, span);
+    // Messages about the whole signature reach from its first token to its last, so that one has to be the user's.
+    let close = Token![>](last_token(sig));
     let returned = quote_spanned! {span=>
-        impl ::core::future::Future<Output = #output> + #root::Budgeted<Budget = #budget>
+        impl ::core::future::Future<Output = #output> + #root::Budgeted<Budget = #budget #close
     };
     sig.output = ReturnType::Type(arrow, Box::new(Type::Verbatim(returned)));
+}
+
+fn last_token(sig: &Signature) -> Span {
+    match &sig.output {
+        ReturnType::Default => sig.paren_token.span.close(),
+        ReturnType::Type(_, ty) => match ty.to_token_stream().into_iter().last() {
+            Some(TokenTree::Group(group)) => group.span_close(),
+            Some(token) => token.span(),
+            None => ty.span(),
+        },
+    }
 }
 
 /// An `impl Trait` inside the return type of an `async fn` captures every lifetime, in every edition. Behind a plain

@@ -8,20 +8,16 @@ use quote::quote_spanned;
 use syn::{Expr, ExprClosure, Pat, PatType};
 
 // Output:  return stop(stopped)
-//          { let _ = missed(stopped); return FALLBACK }
-//          return (CLOSURE)(missed(stopped))
+//          return instead(stopped, |_| FALLBACK)
+//          return instead(stopped, CLOSURE)
+//
+// The closure keeps a fallback that diverges from making the `return` unreachable.
 pub(super) fn leave(scope: &Scope, span: Span) -> TokenStream {
     let private = scope.runtime.private(span);
     match scope.fallback.as_ref().map(bare) {
         None => quote_spanned!(span=> return #private::stop(stopped)),
-        Some(Expr::Closure(closure)) => {
-            let closure = typed(closure, scope, span);
-            quote_spanned!(span=> return (#closure)(#private::missed(stopped)))
-        }
-        Some(value) => {
-            let out = if diverges(value) { TokenStream::new() } else { quote_spanned!(span=> return) };
-            quote_spanned!(span=> { let _ = #private::missed(stopped); #out #value })
-        }
+        Some(closure @ Expr::Closure(_)) => quote_spanned!(span=> return #private::instead(stopped, #closure)),
+        Some(value) => quote_spanned!(span=> return #private::instead(stopped, |_| #value)),
     }
 }
 
@@ -69,7 +65,11 @@ fn typed(closure: &ExprClosure, scope: &Scope, span: Span) -> ExprClosure {
     closure
 }
 
-/// `panic!(…)`: a `return` in front of it would never be reached.
+/// `panic!(…)`, `return Ok(partial)`, `continue`: a `break` in front of it would never be reached.
 pub(super) fn diverges(value: &Expr) -> bool {
-    matches!(value, Expr::Macro(mac) if syntax::known(&mac.mac) == Known::Diverges)
+    match bare(value) {
+        Expr::Return(_) | Expr::Break(_) | Expr::Continue(_) => true,
+        Expr::Macro(mac) => syntax::known(&mac.mac) == Known::Diverges,
+        _ => false,
+    }
 }

@@ -46,8 +46,13 @@ pub fn returns<T>() -> T {
     unreachable!("this stands behind a return and is never called")
 }
 
+/// The value of a stopped function that has a fallback, recorded as missing.
+pub fn instead<T>(stopped: Stopped, fallback: impl FnOnce(Stopped) -> T) -> T {
+    fallback(missed(stopped))
+}
+
 /// Records that the result of the stopped operation is missing from the answer.
-pub fn missed(stopped: Stopped) -> Stopped {
+pub(super) fn missed(stopped: Stopped) -> Stopped {
     current::with(|frame| {
         let missing = Missing {
             operation: stopped.operation(),

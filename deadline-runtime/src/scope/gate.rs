@@ -18,7 +18,7 @@ pub struct At<F>(pub F);
 impl<F: Budgeted> At<F> {
     /// The future itself.
     #[inline(always)]
-    pub fn gate(self) -> F {
+    pub fn deadline_gate(self) -> F {
         self.0
     }
 }
@@ -28,7 +28,7 @@ pub trait Leaf {
     /// The gated future.
     type Gated;
     /// Puts the gate around it.
-    fn gate(self) -> Self::Gated;
+    fn deadline_gate(self) -> Self::Gated;
 }
 
 impl<F> Leaf for At<F> {
@@ -36,7 +36,7 @@ impl<F> Leaf for At<F> {
 
     #[inline(always)]
     #[track_caller]
-    fn gate(self) -> Gate<F> {
+    fn deadline_gate(self) -> Gate<F> {
         Gate {
             future: self.0,
             location: Location::caller(),

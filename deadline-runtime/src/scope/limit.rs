@@ -144,7 +144,7 @@ impl<F: Future> Future for LimitedOrMissed<F> {
 impl<T, E> At<Capped<Result<T, E>>> {
     /// A callee that returns the stop of exactly this cap as its error missed it, whatever its error type is.
     #[allow(clippy::missing_errors_doc, reason = "part of the expansion")]
-    pub fn settle(self) -> Result<Result<T, E>, Stopped> {
+    pub fn deadline_settle(self) -> Result<Result<T, E>, Stopped> {
         match (self.0.value, self.0.by_own_limit) {
             (Ok(Err(_)), Some(stopped)) => Err(missed(stopped)),
             (value, _) => value,
@@ -158,12 +158,12 @@ pub trait Settle {
     type Value;
     /// The value, or the miss.
     #[allow(clippy::missing_errors_doc, reason = "part of the expansion")]
-    fn settle(self) -> Result<Self::Value, Stopped>;
+    fn deadline_settle(self) -> Result<Self::Value, Stopped>;
 }
 
 impl<T> Settle for At<Capped<T>> {
     type Value = T;
-    fn settle(self) -> Result<T, Stopped> {
+    fn deadline_settle(self) -> Result<T, Stopped> {
         self.0.value
     }
 }

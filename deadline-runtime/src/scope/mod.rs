@@ -20,7 +20,7 @@ mod scoped;
 mod shield;
 mod timer;
 
-pub use self::checkpoint::{checkpoint, missed, returns, stop};
+pub use self::checkpoint::{checkpoint, instead, returns, stop};
 pub(crate) use self::driver::Driver;
 pub use self::gate::{At, Gate, Gated, Leaf};
 pub use self::guard::{Guard, guard};

@@ -26,6 +26,12 @@ impl From<rusqlite::Error> for AppError {
     }
 }
 
+impl From<reqwest::Error> for AppError {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Dependency(error.without_url().to_string())
+    }
+}
+
 impl From<tokio::task::JoinError> for AppError {
     fn from(error: tokio::task::JoinError) -> Self {
         Self::Task(error)

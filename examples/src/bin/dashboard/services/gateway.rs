@@ -48,6 +48,7 @@ async fn dashboard(
 ) -> Result<String, AppError> {
     let context = Context::current();
     let hop = world.journal.start(&request_id(&context), "gateway", granted(&headers));
+    world.remember(&context);
     if wish.first > 0 {
         tokio::time::sleep(Duration::from_millis(wish.first)).await;
     }

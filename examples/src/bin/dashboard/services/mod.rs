@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::HeaderMap;
-use deadline_runtime::http::{DeadlineLayer, Policy};
+use deadline_runtime::http::{DeadlineLayer, Policy, RequestBuilderExt as _};
 use deadline_runtime::{Context, Mode, Report};
 use tokio::net::TcpListener;
 
@@ -27,8 +27,8 @@ pub struct World {
     pub journal: Journal,
     pub database: Database,
     pub client: reqwest::Client,
-    /// The reports of finished requests, by request id and service.
-    pub reports: Arc<Mutex<Vec<Report>>>,
+    /// The contexts of the gateway's requests: a context can be asked for its report when the request is over.
+    contexts: Arc<Mutex<Vec<Context>>>,
 }
 
 /// Where they listen.
@@ -54,47 +54,44 @@ impl World {
             database: Database::open(journal.clone())?,
             journal,
             client: reqwest::Client::builder().no_proxy().build()?,
-            reports: Arc::default(),
+            contexts: Arc::default(),
         })
     }
 
     /// Starts everything; `gateway` is the gateway's address, port 0 for any.
     pub async fn start(&self, gateway: SocketAddr) -> std::io::Result<Addresses> {
-        let inner = |name| Policy::new().max(Duration::from_secs(10)).default_budget(GATEWAY_MAX).operation(name);
+        let inner = Policy::new().max(Duration::from_secs(10)).default(GATEWAY_MAX);
         let backends = gateway::Backends {
-            profile: self.serve(profile::app(), inner("profile")).await?,
-            orders: self.serve(orders::app(), inner("orders")).await?,
-            crunch: self.serve(crunch::app(), inner("crunch")).await?,
+            profile: self.serve(profile::app(), "profile", inner.clone()).await?,
+            orders: self.serve(orders::app(), "orders", inner.clone()).await?,
+            crunch: self.serve(crunch::app(), "crunch", inner.clone()).await?,
         };
-        let front = |name, mode| {
-            let policy = Policy::new().max(GATEWAY_MAX).default_budget(GATEWAY_MAX).reserve(GATEWAY_RESERVE);
-            policy.mode(mode).operation(name)
-        };
+        let front = Policy::new().max(GATEWAY_MAX).default(GATEWAY_MAX).reserve(GATEWAY_RESERVE);
         let app = || gateway::app(backends).merge(invoices::app());
         let (mut shared, mut own) = (None, None);
         for hop in chain::HOPS.into_iter().rev() {
-            shared = Some(self.serve(chain::shared_app(hop, shared), inner(hop)).await?);
-            own = Some(self.serve(chain::own_app(hop, own), inner(hop).mode(Mode::Off)).await?);
+            shared = Some(self.serve(chain::shared_app(hop, shared), hop, inner.clone()).await?);
+            own = Some(self.serve(chain::own_app(hop, own), hop, inner.clone().mode(Mode::Off)).await?);
         }
         let (Some(shared_chain), Some(own_chain)) = (shared, own) else {
             return Err(std::io::Error::other("a chain of no hops"));
         };
         Ok(Addresses {
-            gateway: self.serve_at(gateway, app(), front("gateway", Mode::Enforce)).await?,
-            observing: self.serve(app(), front("gateway", Mode::Observe)).await?,
+            gateway: self.serve_at(gateway, app(), "gateway", front.clone()).await?,
+            observing: self.serve(app(), "gateway", front.mode(Mode::Observe)).await?,
             shared_chain,
             own_chain,
         })
     }
 
-    async fn serve(&self, app: Router<Self>, policy: Policy) -> std::io::Result<SocketAddr> {
-        self.serve_at(SocketAddr::from(([127, 0, 0, 1], 0)), app, policy).await
+    async fn serve(&self, app: Router<Self>, name: &'static str, policy: Policy) -> std::io::Result<SocketAddr> {
+        self.serve_at(SocketAddr::from(([127, 0, 0, 1], 0)), app, name, policy).await
     }
 
-    async fn serve_at(&self, at: SocketAddr, app: Router<Self>, policy: Policy) -> std::io::Result<SocketAddr> {
+    async fn serve_at(&self, at: SocketAddr, app: Router<Self>, name: &'static str, policy: Policy) -> std::io::Result<SocketAddr> {
         let listener = TcpListener::bind(at).await?;
         let address = listener.local_addr()?;
-        let app = app.with_state(self.clone()).layer(DeadlineLayer::new(policy));
+        let app = app.with_state(self.clone()).layer(DeadlineLayer::new(name, policy));
         tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, app).await {
                 tracing::error!(%error, "a server ended");
@@ -106,18 +103,21 @@ impl World {
     /// A call to another service, with what is left of the request.
     pub async fn call(&self, address: SocketAddr, path: &str) -> Result<String, AppError> {
         let url = format!("http://{address}{path}");
-        let answer = self.client.get(url).send_within(&Context::current()).await?;
-        let answer = answer.error_for_deadline().await?;
+        let answer = self.client.get(url).send_within_deadline().await?;
         if !answer.status().is_success() {
             return Err(AppError::Dependency(format!("{path} answered {}", answer.status())));
         }
         Ok(answer.text().await?)
     }
 
-    pub fn keep_report(&self, context: &Context) {
-        if let Some(report) = context.report() {
-            self.reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
-        }
+    pub fn remember(&self, context: &Context) {
+        self.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(context.clone());
+    }
+
+    /// The breakdown of a request, as the gateway saw it.
+    pub fn report(&self, request: &str) -> Option<Report> {
+        let contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        contexts.iter().find(|context| context.request_id().as_deref() == Some(request))?.report()
     }
 }
 
