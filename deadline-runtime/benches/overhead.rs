@@ -44,7 +44,11 @@ struct Pend(bool);
 impl Future for Pend {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.0, false) { Poll::Pending } else { Poll::Ready(()) }
+        if std::mem::replace(&mut self.0, false) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
     }
 }
 
@@ -109,7 +113,10 @@ fn row(name: &str, mut ours: impl FnMut(), mut theirs: impl FnMut()) {
     let mut best = [f64::MAX; 2];
     let mut allocations = [0.0; 2];
     for _ in 0..ROUNDS {
-        for (index, operation) in [&mut ours as &mut dyn FnMut(), &mut theirs].into_iter().enumerate() {
+        for (index, operation) in [&mut ours as &mut dyn FnMut(), &mut theirs]
+            .into_iter()
+            .enumerate()
+        {
             let measured = round(operation);
             best[index] = best[index].min(measured.nanos);
             allocations[index] = measured.allocations;
@@ -126,22 +133,47 @@ fn row(name: &str, mut ours: impl FnMut(), mut theirs: impl FnMut()) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
     // Inside a task, as a request is.
     runtime.block_on(poll_fn(|_| {
         println!("| operation | deadline | tokio `timeout` | ratio | allocations |");
         println!("|---|---|---|---|---|");
-        row("outermost scope, ready", || drive(black_box(outermost(false))), || drive(black_box(their1(false))));
-        row("outermost scope, one pend", || drive(black_box(outermost(true))), || drive(black_box(their1(true))));
-        row("eight nested, ready", || drive(black_box(our8(false))), || drive(black_box(their8(false))));
-        row("eight nested, one pend", || drive(black_box(our8(true))), || drive(black_box(their8(true))));
+        row(
+            "outermost scope, ready",
+            || drive(black_box(outermost(false))),
+            || drive(black_box(their1(false))),
+        );
+        row(
+            "outermost scope, one pend",
+            || drive(black_box(outermost(true))),
+            || drive(black_box(their1(true))),
+        );
+        row(
+            "eight nested, ready",
+            || drive(black_box(our8(false))),
+            || drive(black_box(their8(false))),
+        );
+        row(
+            "eight nested, one pend",
+            || drive(black_box(our8(true))),
+            || drive(black_box(their8(true))),
+        );
         Poll::Ready(())
     }));
     println!();
     println!("| future | bytes |");
     println!("|---|---|");
-    println!("| one scope around one await | {} |", size_of_val(&outermost(true)));
-    println!("| `timeout` around the same | {} |", size_of_val(&their1(true)));
+    println!(
+        "| one scope around one await | {} |",
+        size_of_val(&outermost(true))
+    );
+    println!(
+        "| `timeout` around the same | {} |",
+        size_of_val(&their1(true))
+    );
     println!("| eight nested scopes | {} |", size_of_val(&our8(true)));
     println!("| eight nested timeouts | {} |", size_of_val(&their8(true)));
 }

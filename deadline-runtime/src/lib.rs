@@ -28,8 +28,8 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 #[doc(hidden)]
 pub mod __rt {
     pub use crate::scope::{
-        At, Carry, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop, Parent,
-        Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
+        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
     };
 
     /// The milliseconds of a budget that is a constant.

@@ -242,6 +242,7 @@ impl Frame {
                 started,
                 mode,
                 depth,
+                of_scope: true,
             };
             Node::root(seed, Request::default())
         })
@@ -259,6 +260,7 @@ impl Frame {
                 started: self.started,
                 mode: self.mode,
                 depth: self.depth,
+                of_scope: true,
             };
             self.node = Some(Node::child(&inherited, seed));
             self.owns_node = true;

@@ -153,6 +153,7 @@ impl Context {
             started,
             mode: parent.node.mode,
             depth: parent.depth + 1,
+            of_scope: false,
         };
         Self::from_node(Node::child(&parent.node, seed))
     }

@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) signal: Signal,
     /// How many scopes are around it.
     pub(crate) depth: usize,
+    /// Made for a running scope, which is then the one to be written down.
+    pub(crate) of_scope: bool,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -66,6 +68,8 @@ pub(crate) struct Request {
     /// Whether scopes are recorded.
     pub(crate) report: bool,
     pub(crate) records: OnceLock<Box<Records>>,
+    /// When the request's own scope ended.
+    pub(crate) ended: OnceLock<Deadline>,
 }
 
 /// What a new node is made of.
@@ -77,6 +81,7 @@ pub(crate) struct Seed {
     pub(crate) started: Deadline,
     pub(crate) mode: Mode,
     pub(crate) depth: usize,
+    pub(crate) of_scope: bool,
 }
 
 impl Node {
@@ -114,6 +119,7 @@ impl Node {
             started,
             mode,
             depth,
+            of_scope,
         } = seed;
         Self {
             operation,
@@ -124,6 +130,7 @@ impl Node {
             mode,
             signal: Signal::default(),
             depth,
+            of_scope,
             request,
             parent,
             key,
@@ -185,6 +192,13 @@ impl Node {
         self.root_of().request.records.get_or_init(Box::default)
     }
 
+    /// The scope of this very node is over; for a root that is the end of the request.
+    pub(crate) fn ended(&self, now: Deadline) {
+        if self.parent.is_none() {
+            let _ = self.request.ended.set(now);
+        }
+    }
+
     /// The records, if somebody wants scopes to be recorded.
     pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
         let root = self.root_of();
@@ -214,7 +228,12 @@ impl Node {
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
         let root = self.root_of();
-        let now = Deadline::now();
+        let now = root
+            .request
+            .ended
+            .get()
+            .copied()
+            .unwrap_or_else(Deadline::now);
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,
             request_id: root.request.id.clone(),

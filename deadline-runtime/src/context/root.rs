@@ -109,6 +109,7 @@ impl RootBuilder {
             started,
             mode: self.mode,
             depth: 0,
+            of_scope: false,
         };
         let request = Request {
             id: self.request_id,

@@ -49,7 +49,10 @@ impl Limit {
         match (self.end, inner.end) {
             (Some(outer), Some(end)) if end < outer => inner,
             (None, _) => inner,
-            (Some(_), _) => Self { started: inner.started, ..self },
+            (Some(_), _) => Self {
+                started: inner.started,
+                ..self
+            },
         }
     }
 

@@ -38,6 +38,11 @@ pub(super) fn record(state: &State, depth: usize, ended: Ended<'_>) {
     if let (Ended::Stopped(stopped), Some(node)) = (&ended, &state.node) {
         node.note_stop(stopped);
     }
+    // Running something under the context of a running scope is not another scope.
+    let by_hand = state.operation.is_none();
+    if by_hand && state.node.as_ref().is_some_and(|node| node.of_scope) {
+        return;
+    }
     let recorder = state.node.as_ref().and_then(|node| node.recorder());
     // The event of a stop that nobody is around to receive belongs to the request.
     let loud = stop.is_some() && depth == 0 && !state.flags.quiet;
@@ -68,6 +73,9 @@ pub(super) fn record(state: &State, depth: usize, ended: Ended<'_>) {
     };
     let operation = state.description();
     if let Some((records, origin)) = recorder {
+        if let (true, Some(node)) = (by_hand, &state.node) {
+            node.ended(now);
+        }
         records.scope(ScopeRecord {
             operation: operation.name,
             depth,

@@ -55,6 +55,7 @@ impl Shield {
             started,
             mode,
             depth: depth + 1,
+            of_scope: false,
         };
         let node = Node::root(
             seed,

@@ -19,13 +19,20 @@ usage: dashboard [--json] [--serve ADDR]
 
 impl Args {
     pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut parsed = Self { json: false, serve: None };
+        let mut parsed = Self {
+            json: false,
+            serve: None,
+        };
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "--json" => parsed.json = true,
                 "--serve" => {
-                    let address = args.next().ok_or("--serve needs an address, as in 127.0.0.1:8080")?;
-                    let address = address.parse().map_err(|_| format!("`{address}` is not an address like 127.0.0.1:8080"))?;
+                    let address = args
+                        .next()
+                        .ok_or("--serve needs an address, as in 127.0.0.1:8080")?;
+                    let address = address.parse().map_err(|_| {
+                        format!("`{address}` is not an address like 127.0.0.1:8080")
+                    })?;
                     parsed.serve = Some(address);
                 }
                 "--help" | "-h" => return Err(USAGE.to_owned()),

@@ -28,11 +28,19 @@ impl Database {
              CREATE TABLE invoices (id INTEGER PRIMARY KEY, user TEXT NOT NULL);
              CREATE TABLE events (id INTEGER PRIMARY KEY, text TEXT NOT NULL);",
         )?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)), journal })
+        Ok(Self {
+            connection: Arc::new(Mutex::new(connection)),
+            journal,
+        })
     }
 
     /// The items a user ordered, by a query that takes `slow` to run.
-    pub async fn orders(&self, request: String, user: String, slow: Duration) -> Result<Vec<String>, AppError> {
+    pub async fn orders(
+        &self,
+        request: String,
+        user: String,
+        slow: Duration,
+    ) -> Result<Vec<String>, AppError> {
         self.run(request, move |connection| {
             let start = Instant::now();
             connection.create_scalar_function("elapsed_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| {
@@ -56,7 +64,10 @@ impl Database {
         self.run(request, move |connection| {
             let transaction = connection.transaction()?;
             transaction.execute("INSERT INTO invoices (user) VALUES (?1)", [&user])?;
-            transaction.execute("INSERT INTO events (text) VALUES ('invoiced ' || ?1)", [&user])?;
+            transaction.execute(
+                "INSERT INTO events (text) VALUES ('invoiced ' || ?1)",
+                [&user],
+            )?;
             transaction.commit()
         })
         .await
@@ -64,10 +75,15 @@ impl Database {
 
     /// How many invoices and events there are.
     pub fn written(&self) -> rusqlite::Result<(i64, i64)> {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        connection.query_row("SELECT (SELECT count(*) FROM invoices), (SELECT count(*) FROM events)", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
+        let connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        connection.query_row(
+            "SELECT (SELECT count(*) FROM invoices), (SELECT count(*) FROM events)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
     }
 
     async fn run<T: Send + 'static>(
@@ -78,14 +94,20 @@ impl Database {
         let context = Context::current();
         let this = self.clone();
         let query = move || {
-            let mut connection = this.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut connection = this
+                .connection
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             // The thread may have been waiting for the connection for long.
             context.check()?;
             let hop = this.journal.start(&request, "database", None);
-            connection.progress_handler(1_000, Some({
-                let context = context.clone();
-                move || context.check().is_err()
-            }))?;
+            connection.progress_handler(
+                1_000,
+                Some({
+                    let context = context.clone();
+                    move || context.check().is_err()
+                }),
+            )?;
             let result = work(&mut connection);
             connection.progress_handler(0, None::<fn() -> bool>)?;
             match result {
@@ -94,7 +116,9 @@ impl Database {
                     Ok(value)
                 }
                 // Decided by our own state: the same code also means an interrupt by somebody else.
-                Err(error) => Err(context.check().map_or_else(AppError::from, |()| AppError::from(error))),
+                Err(error) => Err(context
+                    .check()
+                    .map_or_else(AppError::from, |()| AppError::from(error))),
             }
         };
         tokio::task::spawn_blocking(query).await?

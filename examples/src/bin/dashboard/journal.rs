@@ -30,7 +30,10 @@ pub struct Hop {
 
 impl Journal {
     pub fn new() -> Self {
-        Self { origin: Instant::now(), hops: Arc::default() }
+        Self {
+            origin: Instant::now(),
+            hops: Arc::default(),
+        }
     }
 
     pub fn now(&self) -> Duration {
@@ -40,10 +43,20 @@ impl Journal {
     pub fn start(&self, request: &str, name: &'static str, granted_ms: Option<String>) -> Hop {
         let started = self.now();
         let index = self.with(|hops| {
-            hops.push(HopEntry { request: request.to_owned(), name, started, ended: None, granted_ms, finished: false });
+            hops.push(HopEntry {
+                request: request.to_owned(),
+                name,
+                started,
+                ended: None,
+                granted_ms,
+                finished: false,
+            });
             hops.len() - 1
         });
-        Hop { journal: self.clone(), index }
+        Hop {
+            journal: self.clone(),
+            index,
+        }
     }
 
     /// The hops of a request, once all of them have ended; those that have not after `patience` stay open.
@@ -59,7 +72,12 @@ impl Journal {
     }
 
     pub fn of(&self, request: &str) -> Vec<HopEntry> {
-        self.with(|hops| hops.iter().filter(|hop| hop.request == request).cloned().collect())
+        self.with(|hops| {
+            hops.iter()
+                .filter(|hop| hop.request == request)
+                .cloned()
+                .collect()
+        })
     }
 
     fn with<R>(&self, read: impl FnOnce(&mut Vec<HopEntry>) -> R) -> R {

@@ -44,7 +44,10 @@ async fn run(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
     let gateway = args.serve.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
     let addresses = world.start(gateway).await?;
     if args.serve.is_some() {
-        println!("the gateway listens at http://{}/?ms=50 (ctrl-c ends it)", addresses.gateway);
+        println!(
+            "the gateway listens at http://{}/?ms=50 (ctrl-c ends it)",
+            addresses.gateway
+        );
         tokio::signal::ctrl_c().await?;
         return Ok(true);
     }

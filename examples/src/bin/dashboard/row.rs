@@ -43,7 +43,8 @@ impl Row {
         let Some(answer) = answer else { return };
         self.answered = format!("{} after {}", answer.status, millis(answer.after));
         if let Some(cause) = answer.header("x-deadline-cause") {
-            self.answered.push_str(&format!(", x-deadline-cause: {cause}"));
+            self.answered
+                .push_str(&format!(", x-deadline-cause: {cause}"));
         }
     }
 
@@ -95,8 +96,16 @@ impl fmt::Display for Row {
         writeln!(f, "   answered  {}", self.answered)?;
         for hop in &self.hops {
             let how = if hop.finished { "done" } else { "stopped" };
-            let ended = hop.ended.map_or_else(|| "STILL RUNNING".to_owned(), |ended| format!("{how} at {}", millis(ended)));
-            write!(f, "   {:<9} from {:>7}, {ended}", hop.name, millis(hop.started))?;
+            let ended = hop.ended.map_or_else(
+                || "STILL RUNNING".to_owned(),
+                |ended| format!("{how} at {}", millis(ended)),
+            );
+            write!(
+                f,
+                "   {:<9} from {:>7}, {ended}",
+                hop.name,
+                millis(hop.started)
+            )?;
             match &hop.granted_ms {
                 Some(granted) => writeln!(f, " (received x-request-timeout-ms: {granted})")?,
                 None => writeln!(f)?,

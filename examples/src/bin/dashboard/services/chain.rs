@@ -29,23 +29,40 @@ struct Hop {
 
 /// A hop under the request's deadline.
 pub fn shared_app(name: &'static str, next: Option<SocketAddr>) -> Router<World> {
-    Router::new().route("/", get(shared)).layer(Extension(Hop { name, next }))
+    Router::new()
+        .route("/", get(shared))
+        .layer(Extension(Hop { name, next }))
 }
 
 /// A hop with timeouts of its own; it knows nothing of us.
 pub fn own_app(name: &'static str, next: Option<SocketAddr>) -> Router<World> {
-    Router::new().route("/", get(own)).layer(Extension(Hop { name, next }))
+    Router::new()
+        .route("/", get(own))
+        .layer(Extension(Hop { name, next }))
 }
 
-async fn own(State(world): State<World>, Extension(hop): Extension<Hop>, headers: HeaderMap) -> Result<String, AppError> {
-    let request = headers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+async fn own(
+    State(world): State<World>,
+    Extension(hop): Extension<Hop>,
+    headers: HeaderMap,
+) -> Result<String, AppError> {
+    let request = headers
+        .get("x-request-id")
+        .and_then(|id| id.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
     let work = async move {
         let entry = world.journal.start(&request, hop.name, None);
         let worked = tokio::time::timeout(OWN_TIMEOUT, tokio::time::sleep(WORK)).await;
         worked.map_err(|_| AppError::Dependency("own work".into()))?;
         entry.finish();
-        let Some(next) = hop.next else { return Ok("done".to_owned()) };
-        let call = world.client.get(format!("http://{next}/")).header("x-request-id", &request);
+        let Some(next) = hop.next else {
+            return Ok("done".to_owned());
+        };
+        let call = world
+            .client
+            .get(format!("http://{next}/"))
+            .header("x-request-id", &request);
         let answer = tokio::time::timeout(OWN_TIMEOUT, call.send()).await;
         let answer = answer.map_err(|_| AppError::Dependency("the next hop".into()))?;
         Ok(answer?.text().await?)
@@ -54,8 +71,16 @@ async fn own(State(world): State<World>, Extension(hop): Extension<Hop>, headers
 }
 
 #[deadline]
-async fn shared(State(world): State<World>, Extension(hop): Extension<Hop>, headers: HeaderMap) -> Result<String, AppError> {
-    let entry = world.journal.start(&request_id(&Context::current()), hop.name, granted(&headers));
+async fn shared(
+    State(world): State<World>,
+    Extension(hop): Extension<Hop>,
+    headers: HeaderMap,
+) -> Result<String, AppError> {
+    let entry = world.journal.start(
+        &request_id(&Context::current()),
+        hop.name,
+        granted(&headers),
+    );
     tokio::time::sleep(WORK).await;
     entry.finish();
     match hop.next {

@@ -20,8 +20,16 @@ pub fn app() -> Router<World> {
 }
 
 #[deadline]
-async fn crunch(State(world): State<World>, Query(limit): Query<Limit>, headers: HeaderMap) -> Result<String, AppError> {
-    let hop = world.journal.start(&request_id(&Context::current()), "crunch", granted(&headers));
+async fn crunch(
+    State(world): State<World>,
+    Query(limit): Query<Limit>,
+    headers: HeaderMap,
+) -> Result<String, AppError> {
+    let hop = world.journal.start(
+        &request_id(&Context::current()),
+        "crunch",
+        granted(&headers),
+    );
     let primes = count_primes(limit.below)?;
     hop.finish();
     Ok(primes.to_string())
@@ -32,7 +40,10 @@ async fn crunch(State(world): State<World>, Query(limit): Query<Limit>, headers:
 fn count_primes(below: u64) -> Result<u64, Stopped> {
     let mut primes = 0;
     for candidate in 2..below {
-        if (2..).take_while(|divisor| divisor * divisor <= candidate).all(|divisor| candidate % divisor != 0) {
+        if (2..)
+            .take_while(|divisor| divisor * divisor <= candidate)
+            .all(|divisor| candidate % divisor != 0)
+        {
             primes += 1;
         }
     }

@@ -36,7 +36,10 @@ struct Below {
 }
 
 pub fn app(backends: Backends) -> Router<World> {
-    Router::new().route("/", get(dashboard)).route("/primes", get(primes)).layer(Extension(backends))
+    Router::new()
+        .route("/", get(dashboard))
+        .route("/primes", get(primes))
+        .layer(Extension(backends))
 }
 
 #[deadline(min = "50ms")]
@@ -47,12 +50,17 @@ async fn dashboard(
     headers: HeaderMap,
 ) -> Result<String, AppError> {
     let context = Context::current();
-    let hop = world.journal.start(&request_id(&context), "gateway", granted(&headers));
+    let hop = world
+        .journal
+        .start(&request_id(&context), "gateway", granted(&headers));
     world.remember(&context);
     if wish.first > 0 {
         tokio::time::sleep(Duration::from_millis(wish.first)).await;
     }
-    let (profile, orders) = tokio::try_join!(load_profile(&world, backends), load_orders(&world, backends, wish.ms))?;
+    let (profile, orders) = tokio::try_join!(
+        load_profile(&world, backends),
+        load_orders(&world, backends, wish.ms)
+    )?;
     hop.finish();
     Ok(format!("{profile}: {orders}\n"))
 }
@@ -74,8 +82,14 @@ async fn primes(
     Query(Below { below }): Query<Below>,
     headers: HeaderMap,
 ) -> Result<String, AppError> {
-    let hop = world.journal.start(&request_id(&Context::current()), "gateway", granted(&headers));
-    let answer = world.call(backends.crunch, &format!("/?below={below}")).await?;
+    let hop = world.journal.start(
+        &request_id(&Context::current()),
+        "gateway",
+        granted(&headers),
+    );
+    let answer = world
+        .call(backends.crunch, &format!("/?below={below}"))
+        .await?;
     hop.finish();
     Ok(answer)
 }

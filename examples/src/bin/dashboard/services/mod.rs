@@ -46,6 +46,8 @@ pub struct Addresses {
 /// How long the gateway lets a request take, whatever the client asks for.
 pub const GATEWAY_MAX: Duration = Duration::from_millis(1_500);
 pub const GATEWAY_RESERVE: Duration = Duration::from_millis(100);
+/// What the services behind it keep for their answers.
+const INNER_RESERVE: Duration = Duration::from_millis(20);
 
 impl World {
     pub fn new() -> Result<Self, Box<dyn std::error::Error>> {
@@ -60,38 +62,67 @@ impl World {
 
     /// Starts everything; `gateway` is the gateway's address, port 0 for any.
     pub async fn start(&self, gateway: SocketAddr) -> std::io::Result<Addresses> {
-        let inner = Policy::new().max(Duration::from_secs(10)).default(GATEWAY_MAX);
+        let inner = Policy::new()
+            .max(Duration::from_secs(10))
+            .reserve(INNER_RESERVE);
         let backends = gateway::Backends {
             profile: self.serve(profile::app(), "profile", inner.clone()).await?,
             orders: self.serve(orders::app(), "orders", inner.clone()).await?,
             crunch: self.serve(crunch::app(), "crunch", inner.clone()).await?,
         };
-        let front = Policy::new().max(GATEWAY_MAX).default(GATEWAY_MAX).reserve(GATEWAY_RESERVE);
+        let front = Policy::new()
+            .max(GATEWAY_MAX)
+            .default(GATEWAY_MAX)
+            .reserve(GATEWAY_RESERVE);
         let app = || gateway::app(backends).merge(invoices::app());
         let (mut shared, mut own) = (None, None);
         for hop in chain::HOPS.into_iter().rev() {
-            shared = Some(self.serve(chain::shared_app(hop, shared), hop, inner.clone()).await?);
-            own = Some(self.serve(chain::own_app(hop, own), hop, inner.clone().mode(Mode::Off)).await?);
+            shared = Some(
+                self.serve(chain::shared_app(hop, shared), hop, inner.clone())
+                    .await?,
+            );
+            own = Some(
+                self.serve(chain::own_app(hop, own), hop, inner.clone().mode(Mode::Off))
+                    .await?,
+            );
         }
         let (Some(shared_chain), Some(own_chain)) = (shared, own) else {
             return Err(std::io::Error::other("a chain of no hops"));
         };
         Ok(Addresses {
-            gateway: self.serve_at(gateway, app(), "gateway", front.clone()).await?,
-            observing: self.serve(app(), "gateway", front.mode(Mode::Observe)).await?,
+            gateway: self
+                .serve_at(gateway, app(), "gateway", front.clone())
+                .await?,
+            observing: self
+                .serve(app(), "gateway", front.mode(Mode::Observe))
+                .await?,
             shared_chain,
             own_chain,
         })
     }
 
-    async fn serve(&self, app: Router<Self>, name: &'static str, policy: Policy) -> std::io::Result<SocketAddr> {
-        self.serve_at(SocketAddr::from(([127, 0, 0, 1], 0)), app, name, policy).await
+    async fn serve(
+        &self,
+        app: Router<Self>,
+        name: &'static str,
+        policy: Policy,
+    ) -> std::io::Result<SocketAddr> {
+        self.serve_at(SocketAddr::from(([127, 0, 0, 1], 0)), app, name, policy)
+            .await
     }
 
-    async fn serve_at(&self, at: SocketAddr, app: Router<Self>, name: &'static str, policy: Policy) -> std::io::Result<SocketAddr> {
+    async fn serve_at(
+        &self,
+        at: SocketAddr,
+        app: Router<Self>,
+        name: &'static str,
+        policy: Policy,
+    ) -> std::io::Result<SocketAddr> {
         let listener = TcpListener::bind(at).await?;
         let address = listener.local_addr()?;
-        let app = app.with_state(self.clone()).layer(DeadlineLayer::new(name, policy));
+        let app = app
+            .with_state(self.clone())
+            .layer(DeadlineLayer::new(name, policy));
         tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, app).await {
                 tracing::error!(%error, "a server ended");
@@ -105,28 +136,43 @@ impl World {
         let url = format!("http://{address}{path}");
         let answer = self.client.get(url).send_within_deadline().await?;
         if !answer.status().is_success() {
-            return Err(AppError::Dependency(format!("{path} answered {}", answer.status())));
+            return Err(AppError::Dependency(format!(
+                "{path} answered {}",
+                answer.status()
+            )));
         }
         Ok(answer.text().await?)
     }
 
     pub fn remember(&self, context: &Context) {
-        self.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(context.clone());
+        self.contexts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(context.clone());
     }
 
     /// The breakdown of a request, as the gateway saw it.
     pub fn report(&self, request: &str) -> Option<Report> {
         let contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        contexts.iter().find(|context| context.request_id().as_deref() == Some(request))?.report()
+        contexts
+            .iter()
+            .find(|context| context.request_id().as_deref() == Some(request))?
+            .report()
     }
 }
 
 /// The id of the request, which every hop logs under.
 pub fn request_id(context: &Context) -> String {
-    context.request_id().map(|id| id.to_string()).unwrap_or_default()
+    context
+        .request_id()
+        .map(|id| id.to_string())
+        .unwrap_or_default()
 }
 
 /// The timeout header as it came in.
 pub fn granted(headers: &HeaderMap) -> Option<String> {
-    headers.get("x-request-timeout-ms").and_then(|value| value.to_str().ok()).map(str::to_owned)
+    headers
+        .get("x-request-timeout-ms")
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
 }

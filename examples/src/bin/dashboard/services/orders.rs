@@ -24,10 +24,17 @@ pub fn app() -> Router<World> {
 }
 
 #[deadline(min = "20ms")]
-async fn orders(State(world): State<World>, Query(slow): Query<Slow>, headers: HeaderMap) -> Result<String, AppError> {
+async fn orders(
+    State(world): State<World>,
+    Query(slow): Query<Slow>,
+    headers: HeaderMap,
+) -> Result<String, AppError> {
     let request = request_id(&Context::current());
     let hop = world.journal.start(&request, "orders", granted(&headers));
-    let items = world.database.orders(request, "ada".into(), Duration::from_millis(slow.ms)).await?;
+    let items = world
+        .database
+        .orders(request, "ada".into(), Duration::from_millis(slow.ms))
+        .await?;
     hop.finish();
     Ok(items.join(", "))
 }

@@ -17,7 +17,11 @@ pub fn app() -> Router<World> {
 
 #[deadline(budget = "800ms", min = "20ms")]
 async fn profile(State(world): State<World>, headers: HeaderMap) -> Result<&'static str, AppError> {
-    let hop = world.journal.start(&request_id(&Context::current()), "profile", granted(&headers));
+    let hop = world.journal.start(
+        &request_id(&Context::current()),
+        "profile",
+        granted(&headers),
+    );
     tokio::time::sleep(Duration::from_millis(20)).await;
     hop.finish();
     Ok("ada")
