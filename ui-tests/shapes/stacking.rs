@@ -154,6 +154,131 @@ impl Repository for Service {
     }
 }
 
+fn current_span() -> Option<&'static str> {
+    tracing::Span::current()
+        .metadata()
+        .map(tracing::Metadata::name)
+}
+
+// shape: instrument_span_above — the span covers the body after an await, not only the creation of the future
+#[instrument(name = "above")]
+#[deadline(budget = "1s", fallback = panic!("stopped"))]
+async fn span_above() -> [Option<&'static str>; 2] {
+    let before = current_span();
+    tick().await;
+    [before, current_span()]
+}
+
+// shape: instrument_span_below — the same the other way round
+#[deadline(budget = "1s", fallback = panic!("stopped"))]
+#[instrument(name = "below")]
+async fn span_below() -> [Option<&'static str>; 2] {
+    let before = current_span();
+    tick().await;
+    [before, current_span()]
+}
+
+// shape: fastrace_above — `#[fastrace::trace]` first
+#[fastrace::trace]
+#[deadline(budget = "1s")]
+async fn fastrace_above(n: u32) -> Result<u32, Failure> {
+    Ok(later(n).await)
+}
+
+// shape: fastrace_below — `#[fastrace::trace]` second
+#[deadline(budget = "1s")]
+#[fastrace::trace]
+async fn fastrace_below(n: u32) -> Result<u32, Failure> {
+    Ok(later(n).await)
+}
+
+// shape: fastrace_arguments — with arguments, borrowed parameters and a loop
+#[deadline(budget = "1s", fallback = panic!("stopped"))]
+#[fastrace::trace(name = "named", enter_on_poll = true)]
+async fn fastrace_arguments(texts: &[&str]) -> usize {
+    let mut sum = 0;
+    for text in texts {
+        sum += later(text.len()).await;
+    }
+    sum
+}
+
+// shape: recursion_above — `#[async_recursion]` first
+#[async_recursion::async_recursion]
+#[deadline(budget = "1s")]
+async fn recursion_above(n: u32) -> Result<u32, Failure> {
+    if n == 0 {
+        return Ok(0);
+    }
+    Ok(recursion_above(n - 1).await? + later(1).await)
+}
+
+// shape: recursion_below — `#[async_recursion]`, which we do not know, second
+#[deadline(budget = "1s")]
+#[async_recursion::async_recursion]
+async fn recursion_below(n: u32) -> Result<u32, Failure> {
+    if n == 0 {
+        return Ok(0);
+    }
+    Ok(recursion_below(n - 1).await? + later(1).await)
+}
+
+// shape: debug_handler_above — `#[axum::debug_handler]`, which asks for an `async fn`, first
+#[axum::debug_handler]
+#[deadline(budget = "1s", fallback = String::new())]
+async fn debug_handler_above(method: axum::http::Method) -> String {
+    later(method).await.to_string()
+}
+
+// shape: debug_handler_below — `#[axum::debug_handler]` second
+#[deadline(budget = "1s", fallback = String::new())]
+#[axum::debug_handler]
+async fn debug_handler_below(method: axum::http::Method) -> String {
+    later(method).await.to_string()
+}
+
+// shape: three_between — ours between two others
+#[instrument(skip_all)]
+#[deadline(budget = "1s")]
+#[fastrace::trace]
+async fn between(n: u32) -> Result<u32, Failure> {
+    Ok(later(n).await)
+}
+
+// shape: three_last — ours below two others
+#[fastrace::trace]
+#[instrument(skip_all)]
+#[deadline(budget = "1s")]
+async fn last_of_three(n: u32) -> Result<u32, Failure> {
+    Ok(later(n).await)
+}
+
+// shape: three_first — ours above two others
+#[deadline(budget = "1s")]
+#[instrument(skip_all)]
+#[fastrace::trace]
+async fn first_of_three(n: u32) -> Result<u32, Failure> {
+    Ok(later(n).await)
+}
+
+// shape: tokio_test_paused — on a paused clock, with `instrument` as a third
+#[tokio::test(start_paused = true)]
+#[instrument]
+#[deadline(budget = "60s")]
+async fn tokio_test_paused() -> Result<(), Failure> {
+    tokio::time::sleep(std::time::Duration::from_secs(30)).await;
+    Ok(())
+}
+
+// shape: tokio_test_paused_below — the same with ours on top
+#[deadline(budget = "60s")]
+#[instrument]
+#[tokio::test(start_paused = true)]
+async fn tokio_test_paused_below() -> Result<(), Failure> {
+    tokio::time::sleep(std::time::Duration::from_secs(30)).await;
+    Ok(())
+}
+
 // shape: tokio_test_above — `#[tokio::test]` first
 #[tokio::test]
 #[deadline(budget = "5s")]
@@ -244,6 +369,25 @@ fn values() {
         assert_eq!(generic_above("a", &[]).await, Ok("a"));
         assert_eq!(generic_below("a", &[]).await, Ok("a"));
         assert_eq!(outer_budget().await, Ok(1));
+        assert_eq!(fastrace_above(1).await, Ok(1));
+        assert_eq!(fastrace_below(1).await, Ok(1));
+        assert_eq!(fastrace_arguments(&["a", "bc"]).await, 3);
+        assert_eq!(recursion_above(3).await, Ok(3));
+        assert_eq!(recursion_below(3).await, Ok(3));
+        let method = axum::http::Method::GET;
+        assert_eq!(debug_handler_above(method.clone()).await, "GET");
+        assert_eq!(debug_handler_below(method).await, "GET");
+        assert_eq!(between(1).await, Ok(1));
+        assert_eq!(last_of_three(1).await, Ok(1));
+        assert_eq!(first_of_three(1).await, Ok(1));
+    });
+}
+
+#[test]
+fn spans_cover_the_body() {
+    tracing::subscriber::with_default(tracing_subscriber::registry(), || {
+        assert_eq!(run(span_above()), [Some("above"); 2]);
+        assert_eq!(run(span_below()), [Some("below"); 2]);
     });
 }
 
