@@ -1,6 +1,6 @@
 //! Skeleton: signatures only, enforcement follows.
 #![allow(missing_docs, clippy::all, clippy::pedantic)]
-pub use deadline_macros::deadline;
+pub use deadline_macros::{budget, checkpoint, deadline, shield};
 use std::{future::{Future, IntoFuture}, marker::PhantomData, pin::Pin, task};
 
 // ---- public types the expansion names -------------------------------------------------
@@ -22,8 +22,10 @@ impl Context { pub fn current() -> Context { Context(()) } }
 pub struct Millis<const CAP: u64, const PLAN: u64 = CAP>;
 pub struct Percent<const CAP: u64>;
 pub struct Unbudgeted;
-pub trait Budgeted: Future { type Budget; }
-impl<F: Budgeted + ?Sized> Budgeted for Box<F> where Box<F>: Future<Output = F::Output> { type Budget = F::Budget; }
+/// Not a subtrait of `Future`: clippy (`implied_bounds_in_impls`) would then object to `impl Future + Budgeted` in every signature.
+pub trait Budgeted { type Budget; }
+impl<F: Budgeted + ?Sized> Budgeted for Box<F> { type Budget = F::Budget; }
+impl<P> Budgeted for Pin<P> where P: std::ops::DerefMut, P::Target: Budgeted { type Budget = <P::Target as Budgeted>::Budget; }
 
 pub mod __rt {
     use super::*;
@@ -67,11 +69,17 @@ pub mod __rt {
 
     // awaits
     pub struct At<F>(pub F);
-    impl<F: Budgeted> At<F> { pub fn gate(self) -> F { self.0 } }
-    pub trait Leaf { type Gated; fn gate(self) -> Self::Gated; }
-    impl<F> Leaf for At<F> { type Gated = Gate<F>; fn gate(self) -> Gate<F> { Gate(Box::pin(self.0)) } }
-    pub struct Gate<F>(Pin<Box<F>>);
-    impl<F: Future> Future for Gate<F> {
+    impl<F: Budgeted> At<F> { pub fn deadline_gate(self) -> F { self.0 } }
+    pub trait Leaf { type Gated; fn deadline_gate(self) -> Self::Gated; }
+    impl<F> Leaf for At<F> { type Gated = Gate<F>; fn deadline_gate(self) -> Gate<F> { Gate(self.0) } }
+    impl<F: IntoFuture> IntoFuture for Gate<F> {
+        type Output = F::Output;
+        type IntoFuture = Gated<F::IntoFuture>;
+        fn into_future(self) -> Self::IntoFuture { Gated(Box::pin(self.0.into_future())) }
+    }
+    pub struct Gate<F>(F);
+    pub struct Gated<F>(Pin<Box<F>>);
+    impl<F: Future> Future for Gated<F> {
         type Output = F::Output;
         fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<F::Output> { self.0.as_mut().poll(cx) }
     }
@@ -89,6 +97,8 @@ pub mod __rt {
     impl Copy for Limit {}
     impl Limit {
         pub fn start<B: Cap>(_spec: &'static Spec<B>) -> Limit { Limit }
+        /// A limit inside this one.
+        pub fn within<B: Cap>(self, _spec: &'static Spec<B>) -> Limit { Limit }
         pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> { Limited(Box::pin(future.into_future())) }
     }
     pub struct Limited<F>(Pin<Box<F>>);
@@ -104,9 +114,9 @@ pub mod __rt {
         fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<Self::Output> { self.0.as_mut().poll(cx).map(|v| At(Outcome { value: Ok(v), own_stop: None })) }
     }
     pub struct Outcome<T> { value: Result<T, Stopped>, #[allow(dead_code)] own_stop: Option<Stopped> }
-    impl<T, E> At<Outcome<Result<T, E>>> { pub fn settle(self) -> Result<Result<T, E>, Stopped> { self.0.value } }
-    pub trait Settle { type Value; fn settle(self) -> Result<Self::Value, Stopped>; }
-    impl<T> Settle for At<Outcome<T>> { type Value = T; fn settle(self) -> Result<T, Stopped> { self.0.value } }
+    impl<T, E> At<Outcome<Result<T, E>>> { pub fn deadline_settle(self) -> Result<Result<T, E>, Stopped> { self.0.value } }
+    pub trait Settle { type Value; fn deadline_settle(self) -> Result<Self::Value, Stopped>; }
+    impl<T> Settle for At<Outcome<T>> { type Value = T; fn deadline_settle(self) -> Result<T, Stopped> { self.0.value } }
     /// `#[shield]`: entered before its expression is evaluated.
     pub struct Shield(());
     impl Shield {
@@ -114,10 +124,14 @@ pub mod __rt {
         pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> { Limited(Box::pin(future.into_future())) }
     }
 
+    /// Types the body's block; never called.
+    pub fn returns<T>() -> T { unreachable!() }
+
     // loops
     #[inline] pub fn checkpoint() -> Option<Stopped> { None }
     pub fn stop<R: FromStopped>(stopped: Stopped) -> R { R::from_stopped(stopped) }
-    pub fn missed(stopped: Stopped) -> Stopped { stopped }
+    /// Records the miss of the scope, then makes the value that replaces it.
+    pub fn instead<R>(stopped: Stopped, fallback: impl FnOnce(Stopped) -> R) -> R { fallback(stopped) }
 }
 
 #[doc(hidden)]

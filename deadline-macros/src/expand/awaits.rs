@@ -1,0 +1,115 @@
+//! The forms that an `await` takes.
+
+use super::{spec, stop};
+use crate::model::Scope;
+use crate::parse::Given;
+use crate::parse::amount::Amount;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{Arm, Expr, ExprAwait, ExprMatch, Pat, Token, token};
+
+// Input:   EXPR.await
+// Output:  At(EXPR).deadline_gate().await
+//
+// The method has a long name so that no blanket trait of the user's has the same. These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
+pub(super) fn gate(mut awaited: ExprAwait, scope: &Scope) -> Expr {
+    let base = argument(&awaited.base);
+    let span = base.span();
+    let private = scope.runtime.private(span);
+    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #private::At(#base).deadline_gate()));
+    Expr::Await(awaited)
+}
+
+// Input:   EXPR.await
+// Output:  match guard(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
+pub(super) fn guard(awaited: ExprAwait, scope: &Scope) -> Expr {
+    let span = Span::mixed_site().located_at(awaited.base.span());
+    let private = scope.runtime.private(span);
+    let base = argument(&awaited.base);
+    let future = quote_spanned!(span=> #private::guard(#base));
+    settled(awaiting(awaited, future), &stop::leave(scope, span), span)
+}
+
+// Input:   EXPR.await
+// Output:  match limit.run(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
+pub(super) fn limit(awaited: ExprAwait, scope: &Scope) -> Expr {
+    let span = Span::mixed_site().located_at(awaited.base.span());
+    let base = argument(&awaited.base);
+    let future = quote_spanned!(span=> limit.run(#base));
+    settled(awaiting(awaited, future), &stop::leave(scope, span), span)
+}
+
+// Input:   EXPR.await
+// Output:  match limit.run_or_miss(EXPR).await.deadline_settle() { Ok(value) => value, Err(stopped) => break 'budget FALLBACK }
+pub(super) fn limit_or(awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Expr {
+    let span = Span::mixed_site().located_at(awaited.base.span());
+    let base = argument(&awaited.base);
+    let future = quote_spanned!(span=> limit.run_or_miss(#base));
+    let settle = awaiting(awaited, future);
+    let settle = Expr::Verbatim(quote_spanned!(span=> #settle.deadline_settle()));
+    let value = stop::value(fallback, scope, span);
+    let out = if stop::diverges(fallback) { value } else { quote_spanned!(span=> break 'budget #value) };
+    settled(settle, &out, span)
+}
+
+// Input:   EXPR.await
+// Output:  match (Shield::enter(SPEC), EXPR) {
+//              (shield, future) => match shield.run(future).await {
+//                  Ok(value) => value,
+//                  Err(stopped) => return STOP,
+//              },
+//          }
+//
+// The shield is entered first, so that calls inside EXPR already see it.
+pub(super) fn shield(awaited: ExprAwait, amount: &Given<Amount>, name: &str, scope: &Scope) -> Expr {
+    let span = Span::mixed_site().located_at(awaited.base.span());
+    let private = scope.runtime.private(span);
+    let spec = spec::statement(amount, name, &scope.runtime);
+    let base = argument(&awaited.base);
+    let entered = quote_spanned!(span=> (#private::Shield::enter(#spec), #base));
+    let future = quote_spanned!(span=> shield.run(future));
+    let run = settled(awaiting(awaited, future), &stop::leave(scope, span), span);
+    let arm = arm(quote_spanned!(span=> (shield, future)), run.into_token_stream(), span);
+    matching(Expr::Verbatim(entered), vec![arm], span)
+}
+
+/// Parentheses that the user needed in front of `.await` are too many in an argument.
+fn argument(base: &Expr) -> &Expr {
+    match base {
+        Expr::Paren(paren) if paren.attrs.is_empty() => argument(&paren.expr),
+        base => base,
+    }
+}
+
+fn awaiting(mut awaited: ExprAwait, future: TokenStream) -> Expr {
+    *awaited.base = Expr::Verbatim(future);
+    Expr::Await(awaited)
+}
+
+fn settled(scrutinee: Expr, out: &TokenStream, span: Span) -> Expr {
+    let ok = arm(quote_spanned!(span=> ::core::result::Result::Ok(value)), quote_spanned!(span=> value), span);
+    let err = arm(quote_spanned!(span=> ::core::result::Result::Err(stopped)), out.clone(), span);
+    matching(scrutinee, vec![ok, err], span)
+}
+
+/// A proper `match` in the tree, so that the printer puts parentheses around it where its place demands them.
+fn matching(scrutinee: Expr, arms: Vec<Arm>, span: Span) -> Expr {
+    Expr::Match(ExprMatch {
+        attrs: Vec::new(),
+        match_token: Token![match](span),
+        expr: Box::new(scrutinee),
+        brace_token: token::Brace(span),
+        arms,
+    })
+}
+
+fn arm(pat: TokenStream, body: TokenStream, span: Span) -> Arm {
+    Arm {
+        attrs: Vec::new(),
+        pat: Pat::Verbatim(pat),
+        fat_arrow_token: Token![=>](span),
+        body: Box::new(Expr::Verbatim(body)),
+        comma: Some(Token![,](span)),
+    }
+}

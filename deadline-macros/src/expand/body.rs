@@ -1,0 +1,220 @@
+//! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
+//! alone, because they run in another place or at another time.
+
+use super::{awaits, statements, stop};
+use crate::model::Scope;
+use crate::parse::statement::Statement;
+use crate::parse::statements::{Placed, mark};
+use crate::syntax::{Arguments, Known, attrs_mut, known};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Attribute, Block, Expr, ExprAsync, ExprClosure, ExprConst, ExprForLoop, ExprLoop, ExprMacro, ExprWhile, Item, Macro,
+    Pat, Stmt, Type,
+};
+
+/// What the rewritten body needs in scope.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rewritten {
+    gates: bool,
+    settles: bool,
+}
+
+impl Rewritten {
+    pub(super) fn uses(self, scope: &Scope) -> TokenStream {
+        let span = Span::mixed_site();
+        let private = scope.runtime.private(span);
+        let leaf = self.gates.then(|| quote!(use #private::Leaf as _;));
+        let settle = self.settles.then(|| quote!(use #private::Settle as _;));
+        quote!(#leaf #settle)
+    }
+}
+
+pub(super) fn rewrite(body: &mut Block, scope: &Scope, statements: &[Placed]) -> Rewritten {
+    let mut rewriter = Rewriter {
+        scope,
+        statements,
+        cover: Vec::new(),
+        needs: Rewritten::default(),
+    };
+    rewriter.visit_block_mut(body);
+    rewriter.needs
+}
+
+pub(super) struct Rewriter<'a> {
+    pub(super) scope: &'a Scope,
+    statements: &'a [Placed],
+    /// What the awaits at this place are under; the last one counts.
+    cover: Vec<Cover<'a>>,
+    needs: Rewritten,
+}
+
+pub(super) enum Cover<'a> {
+    Nothing,
+    Limit(Option<&'a Expr>),
+    Shield(&'a Placed),
+}
+
+impl<'a> Rewriter<'a> {
+    /// Takes the marks from some attributes.
+    pub(super) fn take(&self, attrs: &mut Vec<Attribute>) -> Vec<&'a Placed> {
+        let mut taken = Vec::new();
+        attrs.retain(|attr| match mark(attr) {
+            Some(number) => {
+                taken.extend(self.statements.get(number));
+                false
+            }
+            None => true,
+        });
+        taken
+    }
+
+    pub(super) fn under<T>(&mut self, cover: Cover<'a>, visit: impl FnOnce(&mut Self) -> T) -> T {
+        self.cover.push(cover);
+        let result = visit(self);
+        self.cover.pop();
+        result
+    }
+
+    /// Visits an expression whose own marks have been taken.
+    pub(super) fn inside(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::Await(_) => self.awaited(expr),
+            Expr::Macro(ExprMacro { mac, .. }) if self.is_covered() && known(mac) == Known::Joins => self.joined(expr),
+            _ => visit_mut::visit_expr_mut(self, expr),
+        }
+    }
+
+    /// Whether a variable `limit` is in scope.
+    pub(super) fn is_limited(&self) -> bool {
+        self.cover.iter().any(|cover| matches!(cover, Cover::Limit(_)))
+    }
+
+    pub(super) fn is_covered(&self) -> bool {
+        matches!(self.cover.last(), Some(Cover::Limit(_) | Cover::Shield(_)))
+    }
+
+    fn awaited(&mut self, expr: &mut Expr) {
+        let Expr::Await(awaited) = std::mem::replace(expr, Expr::Verbatim(TokenStream::new())) else { return };
+        let mut awaited = awaited;
+        let name = statements::called(&awaited.base);
+        self.visit_expr_mut(&mut awaited.base);
+        let scope = self.scope;
+        *expr = match self.cover.last() {
+            Some(Cover::Limit(None)) => awaits::limit(awaited, scope),
+            Some(Cover::Limit(Some(fallback))) => {
+                self.needs.settles = true;
+                awaits::limit_or(awaited, fallback, scope)
+            }
+            Some(Cover::Shield(Placed { statement: Statement::Shield(shield), .. })) => {
+                awaits::shield(awaited, &shield.amount, &name, scope)
+            }
+            _ if scope.cleanup.is_some() => awaits::guard(awaited, scope),
+            _ if scope.gates() => {
+                self.needs.gates = true;
+                awaits::gate(awaited, scope)
+            }
+            _ => Expr::Await(awaited),
+        };
+    }
+
+    // Input:   join!(a(), b())
+    // Output:  async { join!(a(), b()) }.await    (and that in turn under its limit)
+    fn joined(&mut self, expr: &mut Expr) {
+        let span = Span::mixed_site().located_at(expr.span());
+        let whole = Expr::Verbatim(quote_spanned!(span=> async { #expr }));
+        *expr = Expr::Await(syn::ExprAwait {
+            attrs: Vec::new(),
+            base: Box::new(whole),
+            dot_token: syn::Token![.](span),
+            await_token: syn::Token![await](span),
+        });
+        self.awaited(expr);
+    }
+
+    // Input:   loop { BODY }
+    // Output:  loop {
+    //              if let Some(stopped) = checkpoint() { return STOP; }
+    //              BODY
+    //          }
+    fn checkpoint(&self, body: &mut Block, token: Span) {
+        let span = Span::mixed_site().located_at(token);
+        let private = self.scope.runtime.private(span);
+        let leave = stop::leave(self.scope, span);
+        let checkpoint = quote_spanned! {span=>
+            if let ::core::option::Option::Some(stopped) = #private::checkpoint() { #leave }
+        };
+        body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(checkpoint), None));
+    }
+
+    /// A loop whose marks have been taken, `placed` among them.
+    pub(super) fn repeat(&mut self, expr: &mut Expr, placed: &[&'a Placed]) {
+        let per_round = statements::per_round(placed);
+        let checked = self.scope.loops() && !placed.iter().any(|placed| matches!(placed.statement, Statement::NoCheckpoint));
+        let (outside, body, token) = match expr {
+            Expr::ForLoop(ExprForLoop { expr, body, for_token, .. }) => (Some(expr), body, for_token.span),
+            Expr::While(ExprWhile { cond, body, while_token, .. }) => (Some(cond), body, while_token.span),
+            Expr::Loop(ExprLoop { body, loop_token, .. }) => (None, body, loop_token.span),
+            _ => return,
+        };
+        match per_round {
+            Some(budget) => {
+                if let Some(outside) = outside {
+                    self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
+                }
+                let start = statements::start(self, &budget.amount, &statements::first_called_in(body));
+                self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| rewriter.visit_block_mut(body));
+                if checked {
+                    self.checkpoint(body, token);
+                }
+                body.stmts.insert(0, start);
+            }
+            None => {
+                if let Some(outside) = outside {
+                    self.visit_expr_mut(outside);
+                }
+                self.visit_block_mut(body);
+                if checked {
+                    self.checkpoint(body, token);
+                }
+            }
+        }
+    }
+
+    fn arguments(&mut self, mac: &mut Macro) {
+        if let Some(mut arguments) = Arguments::read(mac) {
+            arguments.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+            mac.tokens = arguments.into_tokens();
+        }
+    }
+}
+
+impl VisitMut for Rewriter<'_> {
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        let stmts = std::mem::take(&mut block.stmts);
+        for stmt in stmts {
+            statements::statement(self, stmt, &mut block.stmts);
+        }
+    }
+
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let placed = match attrs_mut(expr) {
+            Some(attrs) if !attrs.is_empty() => self.take(attrs),
+            _ => Vec::new(),
+        };
+        statements::expression(self, expr, &placed);
+    }
+
+    fn visit_macro_mut(&mut self, mac: &mut Macro) {
+        self.arguments(mac);
+    }
+
+    fn visit_expr_closure_mut(&mut self, _: &mut ExprClosure) {}
+    fn visit_expr_async_mut(&mut self, _: &mut ExprAsync) {}
+    fn visit_expr_const_mut(&mut self, _: &mut ExprConst) {}
+    fn visit_item_mut(&mut self, _: &mut Item) {}
+    fn visit_type_mut(&mut self, _: &mut Type) {}
+    fn visit_pat_mut(&mut self, _: &mut Pat) {}
+}

@@ -1,0 +1,148 @@
+//! The future that a function returns: its body in an async block, in a scope.
+
+use super::body::Rewritten;
+use super::{spec, stop};
+use crate::model::Scope;
+use crate::model::shape::returns_never;
+use crate::parse::deadline::Parent;
+use crate::syntax;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Block, Expr, ExprAsync, ItemFn, ReturnType, Stmt, Type, TypeInfer};
+
+/// What is needed besides the block.
+pub(super) struct Parts<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) returned: &'a Type,
+    pub(super) rewritten: Rewritten,
+}
+
+/// `Scoped::new(SPEC, async move { … })` in one of its forms.
+pub(super) struct Future(TokenStream);
+
+impl Future {
+    // Input:   BODY, let user = user;
+    // Output:  Scoped::new(SPEC, async move {
+    //              use Leaf as _;
+    //              let user = user;
+    //              if false { return returns::<T>(); }
+    //              { BODY }
+    //          })
+    pub(super) fn around(item: &ItemFn, rebound: &TokenStream, parts: &Parts) -> Self {
+        let place = match &item.sig.output {
+            ReturnType::Default => item.sig.ident.span(),
+            ReturnType::Type(_, ty) => ty.span(),
+        };
+        let braces = Span::call_site().located_at(item.block.brace_token.span.join());
+        let uses = parts.rewritten.uses(parts.scope);
+        let typed = if returns_never(item) { TokenStream::new() } else { typed_return(parts) };
+        let body = body(&item.block);
+        let block = quote_spanned! {braces=>
+            async move {
+                #uses
+                #rebound
+                #typed
+                #body
+            }
+        };
+        Future(scoped(&block, place, returns_never(item), parts))
+    }
+
+    /// The same for a block that is there already, such as the one that `#[async_trait]` makes.
+    pub(super) fn of(block: &mut ExprAsync, context: &TokenStream, parts: &Parts) -> Self {
+        let uses = parts.rewritten.uses(parts.scope);
+        let typed = if is_typed(block) { TokenStream::new() } else { typed_return(parts) };
+        let place = block.async_token.span;
+        let begin = quote_spanned!(place=> #uses #context #typed);
+        block.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(begin), None));
+        Future(scoped(&block.to_token_stream(), place, false, parts))
+    }
+
+    pub(super) fn into_tokens(self) -> TokenStream {
+        self.0
+    }
+}
+
+/// The user's statements stay in a block of their own, because the items among them may shadow names. One expression
+/// alone needs none, and rustc would call its braces unnecessary.
+fn body(block: &Block) -> TokenStream {
+    match &*block.stmts {
+        [Stmt::Expr(Expr::Verbatim(_), _)] => block.to_token_stream(),
+        [Stmt::Expr(expr, None)] if syntax::attrs(expr).is_empty() => block.stmts[0].to_token_stream(),
+        _ => block.to_token_stream(),
+    }
+}
+
+/// An error about the return type appears at `place`.
+fn scoped(block: &TokenStream, place: Span, never: bool, parts: &Parts) -> TokenStream {
+    let scope = parts.scope;
+    let span = Span::mixed_site().located_at(place);
+    let private = scope.runtime.private(span);
+    let spec = spec::scope(scope);
+    let block = match scope.boxed {
+        Some(_) => quote_spanned!(span=> ::std::boxed::Box::pin(#block)),
+        None => block.clone(),
+    };
+    let parent = match &scope.parent {
+        Some(Parent::Parameter(name)) => {
+            let at = Span::mixed_site().located_at(name.span());
+            let private = scope.runtime.private(at);
+            Some(quote_spanned!(at=> #private::Parent::of(&#name), ))
+        }
+        _ => None,
+    };
+    match (&scope.fallback, parent) {
+        (None, None) => quote_spanned!(span=> #private::Scoped::new(#spec, #block)),
+        (None, Some(parent)) => quote_spanned!(span=> #private::Scoped::under(#parent #spec, #block)),
+        (Some(fallback), None) => {
+            let fallback = stop::closure(fallback, never, scope);
+            quote_spanned!(span=> #private::Scoped::with_fallback(#spec, #block, #fallback))
+        }
+        (Some(fallback), Some(parent)) => {
+            let fallback = stop::closure(fallback, never, scope);
+            quote_spanned!(span=> #private::Scoped::with_fallback_under(#parent #spec, #block, #fallback))
+        }
+    }
+}
+
+// Output:  if false { return returns::<T>(); }
+//
+// An async block learns its type from its first `return`. Without this one `?`, coercions and the place of type errors
+// would differ from those in an `async fn`.
+fn typed_return(parts: &Parts) -> TokenStream {
+    let mut ty = parts.returned.clone();
+    InferImplTrait.visit_type_mut(&mut ty);
+    let span = Span::mixed_site().located_at(ty.span());
+    let private = parts.scope.runtime.private(span);
+    quote_spanned!(span=> if false { return #private::returns::<#ty>(); })
+}
+
+struct InferImplTrait;
+
+impl VisitMut for InferImplTrait {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        if let Type::ImplTrait(impl_trait) = ty {
+            let underscore_token = syn::Token![_](impl_trait.impl_token.span);
+            *ty = Type::Infer(TypeInfer { attrs: Vec::new(), underscore_token });
+        } else {
+            visit_mut::visit_type_mut(self, ty);
+        }
+    }
+}
+
+/// `#[async_trait]` begins its block by a typed `return` of its own.
+fn is_typed(block: &ExprAsync) -> bool {
+    match block.block.stmts.first() {
+        Some(Stmt::Expr(Expr::If(first), _)) => match &*first.cond {
+            Expr::Let(_) => syntax_mentions_return(&first.then_branch),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn syntax_mentions_return(block: &Block) -> bool {
+    matches!(block.stmts.last(), Some(Stmt::Expr(Expr::Return(_), _)))
+}

@@ -1,0 +1,111 @@
+//! From the checked model to tokens.
+
+mod awaits;
+mod body;
+mod docs;
+mod future;
+mod parameters;
+mod signature;
+mod spec;
+mod statements;
+mod stop;
+pub(crate) mod synchronous;
+
+use crate::model::Function;
+use crate::model::shape::{self, Shape};
+use future::Future;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Expr, ItemFn, ReturnType, Stmt, Type, Visibility, parse_quote};
+
+// Input:
+//     #[deadline(budget = "450ms")]
+//     async fn load(user: UserId) -> Result<Profile, Error> {
+//         BODY
+//     }
+//
+// Output:
+//     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
+//         __same_version!("0.1.0");
+//         Scoped::new(const { &Spec::<Millis<450>>::new("load") }, async move {
+//             use Leaf as _;
+//             let user = user;
+//             if false { return returns::<Result<Profile, Error>>(); }
+//             { BODY }
+//         })
+//     }
+pub(crate) fn function(function: Function) -> TokenStream {
+    let Function { mut item, shape, scope, statements } = function;
+    docs::append(&mut item.attrs, &scope);
+
+    let version = version(&scope.runtime.root(Span::mixed_site()));
+    let returned = output(&item);
+    let mut rewritten = body::Rewritten::default();
+    shape::with_own_body(shape, &mut item.block, |own| rewritten = body::rewrite(own, &scope, &statements));
+    let parts = future::Parts { scope: &scope, returned: &returned, rewritten };
+
+    match shape {
+        Shape::Returned | Shape::Kept => {
+            let rebound = parameters::rebind(&mut item.sig, shape == Shape::Kept, &scope);
+            let future = Future::around(&item, &rebound, &parts);
+            let tail = match shape {
+                Shape::Returned => {
+                    signature::return_the_future(&mut item.sig, &scope);
+                    allow_refinement(&mut item);
+                    allow_must_use(&mut item);
+                    future.into_tokens()
+                }
+                _ => {
+                    let future = future.into_tokens();
+                    let span = Span::mixed_site().located_at(item.sig.ident.span());
+                    quote_spanned!(span=> #future.await)
+                }
+            };
+            item.block.stmts = vec![Stmt::Expr(Expr::Verbatim(quote!(#version #tail)), None)];
+        }
+        Shape::Block => {
+            if signature::add_the_budget(&mut item.sig, &scope) {
+                allow_refinement(&mut item);
+            }
+            let context = parameters::context(&item.sig, &scope);
+            shape::with_future(&mut item.block, |future| {
+                if let Expr::Async(block) = future {
+                    let wrapped = Future::of(block, &context, &parts).into_tokens();
+                    *future = Expr::Verbatim(wrapped);
+                }
+            });
+            item.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(version), None));
+        }
+    }
+    item.into_token_stream()
+}
+
+/// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.
+fn version(root: &TokenStream) -> TokenStream {
+    let version = env!("CARGO_PKG_VERSION");
+    quote!(#root::__same_version! { #version })
+}
+
+/// A method may implement one that a trait declares as `async fn`. Ours says more about its future than the trait
+/// asked for, which is the point; free functions and those with a visibility cannot be such methods.
+fn allow_refinement(item: &mut ItemFn) {
+    if matches!(item.vis, Visibility::Inherited) {
+        item.attrs.push(parse_quote!(#[allow(refining_impl_trait)]));
+    }
+}
+
+/// `#[must_use]` on an `async fn` is about its output; clippy takes it to be about the future, which has one already.
+fn allow_must_use(item: &mut ItemFn) {
+    if item.attrs.iter().any(|attr| attr.path().is_ident("must_use")) {
+        item.attrs.push(parse_quote!(#[allow(clippy::double_must_use)]));
+    }
+}
+
+/// What the body evaluates to.
+fn output(item: &ItemFn) -> Type {
+    match &item.sig.output {
+        ReturnType::Default => parse_quote!(()),
+        ReturnType::Type(_, ty) if item.sig.asyncness.is_some() => (**ty).clone(),
+        ReturnType::Type(_, ty) => signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone()),
+    }
+}

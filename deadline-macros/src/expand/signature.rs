@@ -1,0 +1,97 @@
+//! The signature: what an `async fn` becomes.
+
+use super::spec;
+use crate::model::Scope;
+use proc_macro2::{Span, TokenTree};
+use quote::{ToTokens as _, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::visit_mut::{self, VisitMut};
+use syn::{GenericArgument, PathArguments, ReturnType, Signature, Token, Type, TypeImplTrait, TypeParamBound, parse2, parse_quote};
+
+// Input:   async fn f() -> T
+// Output:        fn f() -> impl Future<Output = T> + Budgeted<Budget = Millis<450>>
+pub(super) fn return_the_future(sig: &mut Signature, scope: &Scope) {
+    sig.asyncness = None;
+    let (arrow, mut output): (Token![->], Type) = match &sig.output {
+        ReturnType::Default => {
+            let span = Span::mixed_site().located_at(sig.ident.span());
+            (Token![->](span), parse2(quote_spanned!(span=> ())).unwrap_or_else(|_| parse_quote!(())))
+        }
+        ReturnType::Type(arrow, ty) => (*arrow, (**ty).clone()),
+    };
+    CaptureEverything.visit_type_mut(&mut output);
+
+    let span = Span::call_site().located_at(output.span());
+    let root = scope.runtime.root(span);
+    let budget = spec::budget(scope, span);
+    // Messages about the whole signature reach from its first token to its last, so that one has to be the user's.
+    let close = Token![>](last_token(sig));
+    let returned = quote_spanned! {span=>
+        impl ::core::future::Future<Output = #output> + #root::Budgeted<Budget = #budget #close
+    };
+    sig.output = ReturnType::Type(arrow, Box::new(Type::Verbatim(returned)));
+}
+
+fn last_token(sig: &Signature) -> Span {
+    match &sig.output {
+        ReturnType::Default => sig.paren_token.span.close(),
+        ReturnType::Type(_, ty) => match ty.to_token_stream().into_iter().last() {
+            Some(TokenTree::Group(group)) => group.span_close(),
+            Some(token) => token.span(),
+            None => ty.span(),
+        },
+    }
+}
+
+/// An `impl Trait` inside the return type of an `async fn` captures every lifetime, in every edition. Behind a plain
+/// `fn` only that of edition 2024 does, so these tokens get the edition of this crate.
+struct CaptureEverything;
+
+impl VisitMut for CaptureEverything {
+    fn visit_type_impl_trait_mut(&mut self, ty: &mut TypeImplTrait) {
+        ty.impl_token.span = Span::call_site().located_at(ty.impl_token.span);
+        visit_mut::visit_type_impl_trait_mut(self, ty);
+    }
+}
+
+// Input:   fn f() -> impl Future<Output = T>
+// Output:  fn f() -> impl Future<Output = T> + Budgeted<Budget = Millis<450>>
+//
+// Says whether it did so; a boxed future stays as it is.
+pub(super) fn add_the_budget(sig: &mut Signature, scope: &Scope) -> bool {
+    let ReturnType::Type(_, ty) = &mut sig.output else { return false };
+    let Type::ImplTrait(returned) = &mut **ty else { return false };
+    let span = Span::call_site().located_at(returned.impl_token.span);
+    let root = scope.runtime.root(span);
+    let budget = spec::budget(scope, span);
+    returned.bounds.push(TypeParamBound::Verbatim(quote_spanned!(span=> #root::Budgeted<Budget = #budget>)));
+    true
+}
+
+/// The `T` of `impl Future<Output = T>` and of `Pin<Box<dyn Future<Output = T>>>`.
+pub(super) fn output_of_future(ty: &Type) -> Option<Type> {
+    match ty {
+        Type::ImplTrait(ty) => ty.bounds.iter().find_map(output_of_bound),
+        Type::TraitObject(ty) => ty.bounds.iter().find_map(output_of_bound),
+        Type::Path(ty) => match &ty.path.segments.last()?.arguments {
+            PathArguments::AngleBracketed(arguments) => match arguments.args.first()? {
+                GenericArgument::Type(inner) => output_of_future(inner),
+                _ => None,
+            },
+            _ => None,
+        },
+        Type::Paren(ty) => output_of_future(&ty.elem),
+        Type::Group(ty) => output_of_future(&ty.elem),
+        _ => None,
+    }
+}
+
+fn output_of_bound(bound: &TypeParamBound) -> Option<Type> {
+    let TypeParamBound::Trait(bound) = bound else { return None };
+    let last = bound.path.segments.last().filter(|last| last.ident == "Future")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::AssocType(output) if output.ident == "Output" => Some(output.ty.clone()),
+        _ => None,
+    })
+}

@@ -1,0 +1,277 @@
+//! `#[budget]` and `#[shield]` on statements and expressions.
+
+use super::body::{Cover, Rewriter};
+use super::spec;
+use crate::parse::Given;
+use crate::parse::amount::Amount;
+use crate::parse::statement::{Budget, Statement};
+use crate::parse::statements::Placed;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use syn::visit::{self, Visit};
+use syn::visit_mut::VisitMut as _;
+use syn::{Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprMacro, Item, Local, Stmt, StmtMacro};
+
+// Input:   #[budget("250ms")] let orders = recent(user).await?;
+// Output:  let limit = Limit::start(SPEC);
+//          let orders = match limit.run(recent(user)).await { … }?;
+pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut Vec<Stmt>) {
+    match stmt {
+        Stmt::Local(mut local) => {
+            let placed = rewriter.take(&mut local.attrs);
+            self::local(rewriter, &mut local, &placed, into);
+            into.push(Stmt::Local(local));
+        }
+        Stmt::Macro(StmtMacro { mut attrs, mac, semi_token }) => {
+            let placed = rewriter.take(&mut attrs);
+            if placed.is_empty() && !rewriter.is_covered() {
+                let mut stmt = Stmt::Macro(StmtMacro { attrs, mac, semi_token });
+                rewriter.visit_stmt_mut(&mut stmt);
+                into.push(stmt);
+            } else {
+                let mut expr = Expr::Macro(ExprMacro { attrs, mac });
+                let start = hoist(rewriter, &mut expr, &placed);
+                into.extend(start);
+                into.push(Stmt::Expr(expr, semi_token));
+            }
+        }
+        Stmt::Expr(mut expr, semi) => {
+            let placed = crate::syntax::attrs_mut(&mut expr).map_or_else(Vec::new, |attrs| rewriter.take(attrs));
+            let start = hoist(rewriter, &mut expr, &placed);
+            into.extend(start);
+            into.push(Stmt::Expr(expr, semi));
+        }
+        item @ Stmt::Item(_) => into.push(item),
+    }
+}
+
+fn local<'a>(rewriter: &mut Rewriter<'a>, local: &mut Local, placed: &[&'a Placed], into: &mut Vec<Stmt>) {
+    let Some(init) = &mut local.init else { return };
+    match cover(placed) {
+        Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
+            let name = first_called_in_expr(&init.expr);
+            let start = start(rewriter, &budget.amount, &name);
+            into.push(with_cfg(start, &local.attrs));
+            rewriter.under(Cover::Limit(None), |rewriter| {
+                rewriter.visit_expr_mut(&mut init.expr);
+                if let Some((_, diverge)) = &mut init.diverge {
+                    rewriter.visit_expr_mut(diverge);
+                }
+            });
+        }
+        covering => {
+            covered(rewriter, &mut init.expr, covering);
+            if let Some((_, diverge)) = &mut init.diverge {
+                rewriter.visit_expr_mut(diverge);
+            }
+        }
+    }
+}
+
+/// An expression statement: its limit goes before it.
+fn hoist<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, placed: &[&'a Placed]) -> Option<Stmt> {
+    match cover(placed) {
+        Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
+            let start = with_cfg(start(rewriter, &budget.amount, &first_called_in_expr(expr)), crate::syntax::attrs(expr));
+            rewriter.under(Cover::Limit(None), |rewriter| whole(rewriter, expr, placed));
+            Some(start)
+        }
+        _ => {
+            expression(rewriter, expr, placed);
+            None
+        }
+    }
+}
+
+/// Inside another limit the variable needs a block of its own: the next statement is within the outer one again.
+fn hoistable(rewriter: &Rewriter, budget: &Budget) -> bool {
+    budget.fallback.is_none() && budget.times.is_none() && !rewriter.is_limited()
+}
+
+/// An expression somewhere inside a statement.
+pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, placed: &[&'a Placed]) {
+    match cover(placed) {
+        Some(Covering::Budget(budget)) if per_round(placed).is_some() => {
+            whole(rewriter, expr, placed);
+            if budget.fallback.is_some() {
+                label(expr, None);
+            }
+        }
+        Some(covering) => {
+            let start = enter(rewriter, covering, first_called_in_expr(expr));
+            rewriter.under(covering.cover(), |rewriter| whole(rewriter, expr, placed));
+            covering.close(expr, start);
+        }
+        None => whole(rewriter, expr, placed),
+    }
+}
+
+/// The initialiser of a `let`, whose attributes were on the `let`.
+fn covered<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, covering: Option<Covering<'a>>) {
+    match covering {
+        Some(covering) => {
+            let start = enter(rewriter, covering, first_called_in_expr(expr));
+            rewriter.under(covering.cover(), |rewriter| rewriter.visit_expr_mut(expr));
+            covering.close(expr, start);
+        }
+        None => rewriter.visit_expr_mut(expr),
+    }
+}
+
+fn whole<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, placed: &[&'a Placed]) {
+    match expr {
+        Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => rewriter.repeat(expr, placed),
+        _ => rewriter.inside(expr),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Covering<'a> {
+    Budget(&'a Budget),
+    Shield(&'a Placed),
+}
+
+impl<'a> Covering<'a> {
+    fn cover(self) -> Cover<'a> {
+        match self {
+            Covering::Budget(budget) => Cover::Limit(budget.fallback.as_ref()),
+            Covering::Shield(placed) => Cover::Shield(placed),
+        }
+    }
+
+    // Output:  { let limit = …; EXPR }    or with a fallback    'budget: { let limit = …; EXPR }
+    fn close(self, expr: &mut Expr, start: Option<Stmt>) {
+        if let Covering::Budget(budget) = self {
+            let start = start.map(Stmt::into_token_stream);
+            if budget.fallback.is_some() {
+                label(expr, start);
+            } else {
+                let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
+                *expr = block(quote_spanned!(span=> { #start #expr }), expr);
+            }
+        }
+    }
+}
+
+fn enter(rewriter: &Rewriter, covering: Covering, name: String) -> Option<Stmt> {
+    match covering {
+        Covering::Budget(budget) => Some(start(rewriter, &budget.amount, &name)),
+        Covering::Shield(_) => None,
+    }
+}
+
+fn label(expr: &mut Expr, start: Option<TokenStream>) {
+    let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
+    *expr = block(quote_spanned!(span=> 'budget: { #start #expr }), expr);
+}
+
+/// A block in the tree, so that the printer knows where it needs parentheses.
+fn block(tokens: TokenStream, otherwise: &Expr) -> Expr {
+    syn::parse2::<syn::ExprBlock>(tokens).map_or_else(|_| otherwise.clone(), Expr::Block)
+}
+
+fn cover<'a>(placed: &[&'a Placed]) -> Option<Covering<'a>> {
+    placed.iter().find_map(|placed| match &placed.statement {
+        Statement::Budget(budget) => Some(Covering::Budget(budget)),
+        Statement::Shield(_) => Some(Covering::Shield(placed)),
+        Statement::NoCheckpoint => None,
+    })
+}
+
+/// The budget of every single round of a loop.
+pub(super) fn per_round<'a>(placed: &[&'a Placed]) -> Option<&'a Budget> {
+    placed.iter().find_map(|placed| match &placed.statement {
+        Statement::Budget(budget) if budget.times.is_some() => Some(budget),
+        _ => None,
+    })
+}
+
+// Output:  let limit = Limit::start(SPEC);
+//          let limit = limit.within(SPEC);    inside another one
+pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> Stmt {
+    let span = Span::mixed_site().located_at(amount.span);
+    let private = rewriter.scope.runtime.private(span);
+    let spec = spec::statement(amount, name, &rewriter.scope.runtime);
+    let begin = if rewriter.is_limited() {
+        quote_spanned!(span=> let limit = limit.within(#spec);)
+    } else {
+        quote_spanned!(span=> let limit = #private::Limit::start(#spec);)
+    };
+    Stmt::Expr(Expr::Verbatim(begin), None)
+}
+
+/// A statement that is there under a condition takes its limit along.
+fn with_cfg(start: Stmt, attrs: &[Attribute]) -> Stmt {
+    let cfg = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    Stmt::Expr(Expr::Verbatim(quote::quote!(#(#cfg)* #start)), None)
+}
+
+/// `orders.recent` for `orders.recent(user)`: what a trace calls the statement.
+pub(super) fn called(future: &Expr) -> String {
+    match future {
+        Expr::Call(call) => called(&call.func),
+        Expr::MethodCall(call) => match called(&call.receiver) {
+            receiver if receiver.is_empty() => call.method.to_string(),
+            receiver => format!("{receiver}.{}", call.method),
+        },
+        Expr::Path(path) => {
+            let segments: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            segments.join("::")
+        }
+        Expr::Field(field) => match &field.member {
+            syn::Member::Named(name) => format!("{}.{name}", called(&field.base)),
+            syn::Member::Unnamed(index) => format!("{}.{}", called(&field.base), index.index),
+        },
+        Expr::Macro(mac) => mac.mac.path.segments.last().map_or_else(String::new, |last| format!("{}!", last.ident)),
+        Expr::Try(inner) => called(&inner.expr),
+        Expr::Await(inner) => called(&inner.base),
+        Expr::Paren(inner) => called(&inner.expr),
+        Expr::Group(inner) => called(&inner.expr),
+        Expr::Reference(inner) => called(&inner.expr),
+        _ => String::new(),
+    }
+}
+
+pub(super) fn first_called_in(body: &Block) -> String {
+    let mut first = First::default();
+    first.visit_block(body);
+    first.name()
+}
+
+fn first_called_in_expr(expr: &Expr) -> String {
+    let mut first = First::default();
+    first.visit_expr(expr);
+    first.name()
+}
+
+/// The first await of a statement gives it its name.
+#[derive(Default)]
+struct First(Option<String>);
+
+impl First {
+    fn name(self) -> String {
+        self.0.filter(|name| !name.is_empty()).unwrap_or_else(|| "await".to_owned())
+    }
+}
+
+impl Visit<'_> for First {
+    fn visit_expr(&mut self, expr: &Expr) {
+        if self.0.is_none() {
+            visit::visit_expr(self, expr);
+        }
+    }
+
+    fn visit_expr_await(&mut self, awaited: &ExprAwait) {
+        self.0 = Some(called(&awaited.base));
+    }
+
+    fn visit_macro(&mut self, mac: &syn::Macro) {
+        if let Some(last) = mac.path.segments.last() {
+            self.0.get_or_insert_with(|| format!("{}!", last.ident));
+        }
+    }
+
+    fn visit_expr_closure(&mut self, _: &ExprClosure) {}
+    fn visit_expr_async(&mut self, _: &ExprAsync) {}
+    fn visit_item(&mut self, _: &Item) {}
+}

@@ -1,0 +1,82 @@
+//! What is to be built. Nothing here changes once it has been checked.
+
+pub(crate) mod flow;
+pub(crate) mod runtime;
+pub(crate) mod shape;
+
+use crate::parse::Given;
+use crate::parse::amount::Amount;
+use crate::parse::deadline::{Arguments, Checkpoints, Parent};
+use crate::parse::statements::Placed;
+use proc_macro2::{Ident, Span};
+use runtime::Runtime;
+use shape::Shape;
+use syn::ext::IdentExt as _;
+use syn::{Expr, ItemFn};
+
+/// One annotated function.
+pub(crate) struct Function {
+    /// As written, with marks in place of the attributes inside its body.
+    pub(crate) item: ItemFn,
+    pub(crate) shape: Shape,
+    pub(crate) scope: Scope,
+    pub(crate) statements: Vec<Placed>,
+}
+
+/// The figures and choices of one scope.
+pub(crate) struct Scope {
+    pub(crate) runtime: Runtime,
+    pub(crate) name: String,
+    /// The literal or attribute that `limited_by()` shows as file and line.
+    pub(crate) anchor: Span,
+    pub(crate) budget: Option<Given<Amount>>,
+    pub(crate) plan: Option<Given<Amount>>,
+    pub(crate) reserve: Option<Given<Amount>>,
+    pub(crate) min: Option<Given<Amount>>,
+    pub(crate) cleanup: Option<Given<Amount>>,
+    pub(crate) fallback: Option<Expr>,
+    pub(crate) parent: Option<Parent>,
+    pub(crate) bind: Option<Ident>,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) allow_overcommit: bool,
+    pub(crate) keep_async: Option<Span>,
+    pub(crate) boxed: Option<Span>,
+}
+
+impl Scope {
+    pub(crate) fn new(arguments: Arguments, function: &Ident) -> Self {
+        Scope {
+            name: arguments.name.map_or_else(|| function.unraw().to_string(), |name| name.value()),
+            anchor: arguments.budget.as_ref().map_or_else(Span::call_site, |budget| budget.span),
+            runtime: Runtime::new(arguments.runtime),
+            budget: arguments.budget,
+            plan: arguments.plan,
+            reserve: arguments.reserve,
+            min: arguments.min,
+            cleanup: arguments.cleanup,
+            fallback: arguments.fallback,
+            parent: arguments.parent,
+            bind: arguments.bind,
+            checkpoints: arguments.checkpoints.unwrap_or(Checkpoints::Auto),
+            allow_overcommit: arguments.allow_overcommit.is_some(),
+            keep_async: arguments.keep_async,
+            boxed: arguments.boxed,
+        }
+    }
+
+    pub(crate) fn gates(&self) -> bool {
+        matches!(self.checkpoints, Checkpoints::Auto | Checkpoints::Awaits)
+    }
+
+    pub(crate) fn loops(&self) -> bool {
+        matches!(self.checkpoints, Checkpoints::Auto | Checkpoints::Loops)
+    }
+}
+
+/// The number of milliseconds, where a literal says it.
+pub(crate) fn millis(given: Option<&Given<Amount>>) -> Option<u64> {
+    match given?.value {
+        Amount::Millis(millis) => Some(millis),
+        Amount::Percent(_) | Amount::Path(_) => None,
+    }
+}

@@ -1,0 +1,33 @@
+//! Where the runtime is, and the names of its private interface.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use syn::Path;
+
+pub(crate) struct Runtime(Option<Path>);
+
+impl Runtime {
+    pub(crate) fn new(given: Option<Path>) -> Self {
+        Runtime(given)
+    }
+
+    /// `::deadline_runtime`, or what `crate = …` says.
+    pub(crate) fn root(&self, span: Span) -> TokenStream {
+        match &self.0 {
+            None => quote_spanned!(span=> ::deadline_runtime),
+            Some(path) => {
+                let mut path = path.clone();
+                for segment in &mut path.segments {
+                    segment.ident.set_span(segment.ident.span().located_at(span));
+                }
+                path.into_token_stream()
+            }
+        }
+    }
+
+    /// The private interface of the runtime.
+    pub(crate) fn private(&self, span: Span) -> TokenStream {
+        let root = self.root(span);
+        quote_spanned!(span=> #root::__rt)
+    }
+}
