@@ -1,5 +1,5 @@
 //! A fallback of another type than the function.
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::deadline;
 
 #[deadline(budget = "1s", fallback = "nothing")]
 async fn load(id: u32) -> u32 {

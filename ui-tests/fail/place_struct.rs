@@ -1,5 +1,5 @@
 //! A struct.
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::deadline;
 
 #[deadline(budget = "1s")]
 struct Load {

@@ -1,5 +1,5 @@
 //! An error type that takes no stop.
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::deadline;
 
 #[derive(Debug)]
 struct AppError;

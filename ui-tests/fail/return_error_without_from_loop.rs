@@ -1,5 +1,5 @@
 //! The same with a loop and a budget in the body, still one error.
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::deadline;
 
 #[derive(Debug)]
 struct AppError;

@@ -1,5 +1,5 @@
 //! An opaque type.
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::deadline;
 
 #[deadline(budget = "1s")]
 async fn load(id: u32) -> impl std::fmt::Display {

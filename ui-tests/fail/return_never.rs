@@ -1,5 +1,5 @@
 //! A function that never returns.
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::deadline;
 
 #[deadline(budget = "1s")]
 async fn load() -> ! {

@@ -3,7 +3,6 @@
 //! `TRYBUILD=overwrite cargo test -p deadline-ui-tests --test faults` takes new snapshots; read each as a user would.
 
 #[test]
-#[ignore = "the snapshots follow with the macro"]
 fn faults() {
     trybuild::TestCases::new().compile_fail("fail/*.rs");
 }
