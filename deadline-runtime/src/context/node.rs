@@ -31,7 +31,7 @@ pub(crate) struct Node {
     pub(crate) mode: Mode,
     pub(crate) signal: Signal,
     /// How many scopes are around it.
-    pub(crate) depth: usize,
+    pub(crate) depth: u16,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -64,6 +64,20 @@ pub(crate) struct Request {
     /// Whether scopes are recorded.
     pub(crate) report: bool,
     pub(crate) records: OnceLock<Box<Records>>,
+    /// The request that a shield belongs to: what happens under the shield is recorded there.
+    pub(crate) within: Option<Arc<Node>>,
+}
+
+impl Request {
+    /// A root of its own for a shielded piece of `node`'s request.
+    pub(crate) fn within(node: &Arc<Node>) -> Self {
+        let root = node.recording_root();
+        Self {
+            id: root.request.id.clone(),
+            within: Some(root.clone()),
+            ..Self::default()
+        }
+    }
 }
 
 /// What a new node is made of.
@@ -74,7 +88,7 @@ pub(crate) struct Seed {
     pub(crate) own: bool,
     pub(crate) started: Deadline,
     pub(crate) mode: Mode,
-    pub(crate) depth: usize,
+    pub(crate) depth: u16,
 }
 
 impl Node {
@@ -175,22 +189,40 @@ impl Node {
         Arc::ptr_eq(self, other) || Arc::ptr_eq(self.root_of(), other.root_of())
     }
 
+    /// Whether `other` is this node or lies above it: a cancel of it is then this one's too.
+    pub(crate) fn is_within(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let mut node = self;
+        while !Arc::ptr_eq(node, other) {
+            match &node.parent {
+                Some(parent) => node = parent,
+                None => return false,
+            }
+        }
+        true
+    }
+
     pub(crate) fn request_id(self: &Arc<Self>) -> Option<Arc<str>> {
         self.root_of().request.id.clone()
     }
 
     pub(crate) fn records(self: &Arc<Self>) -> &Records {
-        self.root_of().request.records.get_or_init(Box::default)
+        let root = self.recording_root();
+        root.request.records.get_or_init(Box::default)
+    }
+
+    fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
+        let root = self.root_of();
+        root.request.within.as_ref().unwrap_or(root)
     }
 
     /// The records, if somebody wants scopes to be recorded.
     pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
-        let root = self.root_of();
+        let root = self.recording_root();
         root.request.report.then(|| (self.records(), root.started))
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
-        let root = self.root_of();
+        let root = self.recording_root();
         let now = Deadline::now();
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,

@@ -164,7 +164,10 @@ mod tests {
             signal.set(Cause::Shutdown, Deadline::now());
             let _ = done.send(());
         });
-        assert!(wait.recv_timeout(std::time::Duration::from_secs(10)).is_ok());
+        assert!(
+            wait.recv_timeout(std::time::Duration::from_secs(10))
+                .is_ok()
+        );
     }
 
     /// Replacing the last waker of a task drops its future, which may wait on the same signal.

@@ -18,16 +18,11 @@ pub fn checkpoint() -> Option<Stopped> {
 }
 
 fn at(location: &'static Location<'static>) -> Option<Stopped> {
+    crate::trip::count();
     current::with_path(|frame, path| {
-        crate::trip::count(frame);
         let cause = frame.stopped(Deadline::now)?;
-        Some(frame.stop_error(
-            cause,
-            Phase::Compute,
-            Deadline::now(),
-            location,
-            path.to_vec(),
-        ))
+        let now = Deadline::now();
+        Some(frame.stop_error(cause, Phase::Compute, now, location, path.to_vec()))
     })
     .flatten()
 }
@@ -45,7 +40,9 @@ pub fn missed(stopped: Stopped) -> Stopped {
             operation: stopped.operation(),
             cause: stopped.cause(),
         };
-        frame.node().records().missing(missing);
+        if !frame.is_none() {
+            frame.node().records().missing(missing);
+        }
     });
     stopped
 }

@@ -29,7 +29,8 @@ pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
 }
 
 /// Writes down how a scope ended. The clock is read only if somebody listens.
-pub(super) fn record(state: &State, depth: usize, ended: Ended<'_>) {
+pub(super) fn record(state: &State, ended: Ended<'_>) {
+    let depth = usize::from(state.depth());
     let stop = match &ended {
         Ended::Value => None,
         Ended::Stopped(stopped) => Some(stopped.cause()),
