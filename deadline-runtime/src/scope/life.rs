@@ -792,7 +792,8 @@ impl State {
     fn dropped_from_outside(&mut self, frame: Option<&Frame>) {
         let known = self.cause.or_else(|| {
             if self.mode().enforces() {
-                frame.and_then(|frame| self.stop_test(frame, Deadline::now()))
+                let now = Deadline::now_if_any();
+                frame.zip(now).and_then(|(frame, now)| self.stop_test(frame, now))
             } else {
                 let also = frame.and_then(|frame| frame.also.as_ref());
                 first_cancel(self.node.as_ref(), also).map(|(cause, _)| cause)

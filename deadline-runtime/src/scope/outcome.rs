@@ -47,7 +47,11 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
     if recorder.is_none() && !listened {
         return;
     }
-    let now = Deadline::now();
+    let now = match ended {
+        Ended::Dropped(_) => Deadline::now_if_any(),
+        Ended::Value | Ended::Stopped(_) => Some(Deadline::now()),
+    };
+    let Some(now) = now else { return };
     let started = state.started.unwrap_or(now);
     let elapsed = now.since(started);
     let granted = state.hard.map(|hard| hard.since(started));
