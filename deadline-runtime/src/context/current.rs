@@ -1,0 +1,400 @@
+//! [`Frame`]: the context of the code that is running on this thread right now.
+//!
+//! A scope owns its frame and puts it in place for the length of one poll; what was there before lies on the
+//! stack of that poll and comes back when it ends, also by a panic. So the frames of a thread form a stack, and
+//! a `LocalSet` or `block_on` that runs other tasks inside a poll cannot mix them up: a frame is only believed
+//! by the task it was made for. (Executors that are not tokio's give their tasks no identity; one that is driven
+//! inside a scope hands the scope's context to all its tasks.)
+//!
+//! What a scope needs from the ones inside it (when to wake, until when a shield holds) goes up through the
+//! frame as well: it is reported to the outer frame when the inner poll is over.
+
+use std::cell::RefCell;
+use std::mem;
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::Waker;
+
+use tokio::task::Id;
+
+use super::mode::Mode;
+use super::node::{Limits, Node, Request, Seed};
+use crate::scope::Operation;
+use crate::stop::{Cause, Details, Limit, PathEntry, Phase, Stopped};
+use crate::time::Deadline;
+
+pub(crate) struct Frame {
+    /// `None` in an outermost scope whose context nobody has asked for yet, and where there is none.
+    pub(crate) node: Option<Arc<Node>>,
+    /// The polling request's node when it is another request than the scope's own.
+    pub(crate) also: Option<Arc<Node>>,
+    pub(crate) limits: Limits,
+    /// Whose limit binds: a scope's, or `None` for that of the node.
+    pub(crate) owner: Option<&'static Operation>,
+    /// The scope itself; `None` for one made by hand, which the node describes.
+    pub(crate) operation: Option<&'static Operation>,
+    /// Whether the scope's own budget is the binding one, strictly shorter than what it inherited.
+    pub(crate) binds: bool,
+    /// Whether `node` was made for this very scope.
+    pub(crate) owns_node: bool,
+    pub(crate) depth: u16,
+    /// `None` where the clock is not read.
+    pub(crate) started: Option<Deadline>,
+    pub(crate) mode: Mode,
+    pub(crate) poller: Poller,
+    /// Where the path of its task begins.
+    pub(crate) base: usize,
+    /// The stop that is being delivered to the body.
+    pub(crate) stop: Option<Cause>,
+    /// Whether a guard has handed a stop to the body of this scope.
+    pub(crate) delivered: bool,
+    pub(crate) seen: Seen,
+}
+
+/// What one poll left behind for the scope itself and for those around it.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// The earliest limit inside that has no timer of its own.
+    pub(crate) wake_at: Option<Deadline>,
+    /// Until when a shielded piece of work inside may go on.
+    pub(crate) hold: Option<Deadline>,
+    /// How many scopes inside with other wakers began to hold, less those that ended it: they are not polled
+    /// whenever this scope is, so what they say counts until they take it back.
+    pub(crate) holders: i32,
+    /// Until when they hold.
+    pub(crate) held: Option<Deadline>,
+    /// A scope inside has yielded to catch a value that is one task-hop away.
+    pub(crate) yielding: bool,
+    /// The clock, as the innermost scope read it when everything inside was pending.
+    pub(crate) now: Option<Deadline>,
+    /// The last await that was seen pending.
+    pub(crate) at: Option<&'static Location<'static>>,
+    /// How many calls were refused before they started.
+    pub(crate) refusals: u32,
+    /// The limit by which a scope inside was ended.
+    pub(crate) limit_hit: Option<Deadline>,
+}
+
+/// Who polls: the task, and the waker by address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Poller {
+    pub(crate) task: Option<Id>,
+    waker: (usize, usize),
+}
+
+impl Poller {
+    pub(crate) fn new(waker: &Waker) -> Self {
+        // Only compared while the outer poll still borrows its waker, so an address cannot have been reused.
+        Self {
+            task: tokio::task::try_id(),
+            waker: (
+                waker.data().addr(),
+                std::ptr::from_ref(waker.vtable()).addr(),
+            ),
+        }
+    }
+
+    /// Code that runs outside any poll, as in [`Context::enter`](crate::Context::enter).
+    pub(crate) fn none() -> Self {
+        Self {
+            task: tokio::task::try_id(),
+            waker: (0, 0),
+        }
+    }
+}
+
+struct Local {
+    frame: Option<Frame>,
+    path: Vec<PathEntry>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Local> = const { RefCell::new(Local { frame: None, path: Vec::new() }) };
+}
+
+/// A frame in place; the one before it comes back when this is left or dropped, on the same thread.
+#[must_use]
+pub(crate) struct Entered {
+    /// The frame that was there before. A thread that is ending has no place for frames: then it is the entered one.
+    other: Option<Frame>,
+    left: bool,
+}
+
+pub(crate) fn enter(frame: Frame) -> Entered {
+    let entry = PathEntry {
+        operation: frame.operation().name,
+        hard: frame.limits.hard,
+    };
+    let task = frame.poller.task;
+    let mut other = Some(frame);
+    let _ = CURRENT.try_with(|local| {
+        let mut local = local.borrow_mut();
+        let base = match &local.frame {
+            Some(outer) if outer.poller.task == task => outer.base,
+            _ => local.path.len(),
+        };
+        if let Some(frame) = &mut other {
+            frame.base = base;
+        }
+        local.path.push(entry);
+        mem::swap(&mut local.frame, &mut other);
+    });
+    Entered {
+        other,
+        left: false,
+    }
+}
+
+impl Entered {
+    /// Takes the frame out again, with what the poll left in it.
+    pub(crate) fn leave(mut self) -> Option<Frame> {
+        self.left = true;
+        self.swap();
+        self.other.take()
+    }
+
+    fn swap(&mut self) {
+        let other = &mut self.other;
+        let _ = CURRENT.try_with(|local| {
+            let mut local = local.borrow_mut();
+            local.path.pop();
+            mem::swap(&mut local.frame, other);
+        });
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if !self.left {
+            self.swap();
+        }
+    }
+}
+
+/// Runs `read` on the frame of the running task; `None` outside any scope. What it runs must not come back here.
+pub(crate) fn with<R>(read: impl FnOnce(&mut Frame) -> R) -> Option<R> {
+    with_path(|frame, _| read(frame))
+}
+
+/// As [`with`], for code that makes an error and needs the path of scopes for it.
+pub(crate) fn with_path<R>(read: impl FnOnce(&mut Frame, &[PathEntry]) -> R) -> Option<R> {
+    CURRENT
+        .try_with(|local| {
+            let Local { frame, path } = &mut *local.borrow_mut();
+            let frame = frame.as_mut()?;
+            let path = path.get(frame.base..).unwrap_or_default();
+            (frame.poller.task == tokio::task::try_id()).then(|| read(frame, path))
+        })
+        .ok()
+        .flatten()
+}
+
+/// The scopes that are being polled in this task, outermost first.
+pub(crate) fn path() -> Vec<PathEntry> {
+    with_path(|_, path| path.to_vec()).unwrap_or_default()
+}
+
+/// What a scope inherits from the context it is created or polled in.
+#[derive(Clone)]
+pub(crate) struct Inherited {
+    pub(crate) node: Arc<Node>,
+    pub(crate) soft: Option<Deadline>,
+    pub(crate) owner: Option<&'static Operation>,
+    pub(crate) depth: u16,
+}
+
+/// The ambient context, for whoever is about to run inside it.
+pub(crate) fn inherit() -> Option<Inherited> {
+    with(Frame::inherited).flatten()
+}
+
+/// Which of two requests was cancelled, and why; of both the earlier.
+pub(crate) fn first_cancel(
+    own: Option<&Arc<Node>>,
+    also: Option<&Arc<Node>>,
+) -> Option<(Cause, Deadline)> {
+    let own = own.and_then(|node| node.signal.get());
+    let also = also.and_then(|node| node.signal.get());
+    match (own, also) {
+        (Some(own), Some(also)) => Some(if also.1 < own.1 { also } else { own }),
+        (one, None) | (None, one) => one,
+    }
+}
+
+impl Frame {
+    /// A frame for code that is not a poll of a scope: it has what `node` has, or nothing.
+    pub(crate) fn of(node: Option<&Arc<Node>>) -> Self {
+        Self {
+            node: node.cloned(),
+            also: None,
+            limits: node.map(|node| node.limits).unwrap_or_default(),
+            owner: None,
+            operation: None,
+            binds: node.is_some_and(|node| node.own),
+            owns_node: true,
+            depth: node.map_or(0, |node| node.depth),
+            started: node.map(|node| node.started),
+            mode: node.map_or(Mode::Enforce, |node| node.mode),
+            poller: Poller::none(),
+            base: 0,
+            stop: None,
+            delivered: false,
+            seen: Seen::default(),
+        }
+    }
+
+    /// Whether this is where [`Context::none`](crate::Context::none) holds: what begins here is outermost.
+    pub(crate) fn is_none(&self) -> bool {
+        self.node.is_none() && self.operation.is_none()
+    }
+
+    pub(crate) fn operation(&self) -> &Operation {
+        match (self.operation, &self.node) {
+            (Some(operation), _) => operation,
+            (None, Some(node)) => &node.operation,
+            (None, None) => &Operation::UNNAMED,
+        }
+    }
+
+    /// The limit that binds here.
+    pub(crate) fn limit(&self) -> Limit {
+        match (self.owner, &self.node) {
+            (Some(owner), _) => owner.limit(),
+            (None, Some(node)) => node.limit,
+            (None, None) => self.operation().limit(),
+        }
+    }
+
+    pub(crate) fn inherited(&mut self) -> Option<Inherited> {
+        if self.is_none() {
+            return None;
+        }
+        Some(Inherited {
+            node: self.node().clone(),
+            soft: self.limits.soft,
+            owner: self.owner,
+            depth: self.depth.saturating_add(1),
+        })
+    }
+
+    /// The node, made when it is asked for the first time.
+    pub(crate) fn node(&mut self) -> &Arc<Node> {
+        match self.node {
+            Some(ref node) => node,
+            None => {
+                self.owns_node = true;
+                let node = Node::root(self.seed(), Request::default());
+                self.node.insert(node)
+            }
+        }
+    }
+
+    /// The node of this very scope, so that cancelling it stops this scope and not its siblings; `None` where there is
+    /// no context.
+    pub(crate) fn own_node(&mut self) -> Option<&Arc<Node>> {
+        if self.is_none() {
+            return None;
+        }
+        let inherited = self.node().clone();
+        if !self.owns_node {
+            self.node = Some(Node::child(&inherited, self.seed()));
+            self.owns_node = true;
+        }
+        self.node.as_ref()
+    }
+
+    fn seed(&self) -> Seed {
+        Seed {
+            operation: *self.operation(),
+            limits: self.limits,
+            limit: self.limit(),
+            own: self.binds,
+            started: self.started.unwrap_or_else(Deadline::now),
+            mode: self.mode,
+            depth: self.depth,
+            of_scope: true,
+        }
+    }
+
+    /// Why this scope has to stop by `now`, if it has to: a cancel, or the end of its work.
+    ///
+    /// Decided by the order of events, not by what was noticed first: a cancel after the deadline is the
+    /// deadline. On a tie the deadline wins.
+    pub(crate) fn stopped(&self, now: impl FnOnce() -> Deadline) -> Option<Cause> {
+        if !self.mode.enforces() {
+            return None;
+        }
+        if let Some(cause) = self.stop {
+            return Some(cause);
+        }
+        if let Some((cause, at)) = self.cancelled() {
+            return Some(self.first_of(cause, at));
+        }
+        let soft = self.limits.soft?;
+        (soft <= now()).then(|| self.limit_cause())
+    }
+
+    /// The cancel, or the limit if that came first.
+    fn first_of(&self, cause: Cause, at: Deadline) -> Cause {
+        if self.limits.soft.is_some_and(|soft| soft <= at) {
+            self.limit_cause()
+        } else {
+            cause
+        }
+    }
+
+    /// The stop of this scope as an error.
+    pub(crate) fn stop_error(
+        &self,
+        cause: Cause,
+        phase: Phase,
+        now: Deadline,
+        location: &'static Location<'static>,
+        path: Vec<PathEntry>,
+    ) -> Stopped {
+        let started = self.started.unwrap_or(now);
+        Stopped::new(Details {
+            cause,
+            phase,
+            operation: self.operation().name,
+            limit: self.limit(),
+            deadline: self.limits.hard,
+            budget: self.limits.hard.map(|hard| hard.since(started)),
+            elapsed: now.since(started),
+            needed: None,
+            no_deadline: false,
+            location,
+            path,
+            source: None,
+        })
+    }
+
+    /// Remembers a stop that is handed to the program as an error.
+    pub(crate) fn note_stop(&self, stopped: &Stopped) {
+        if let Some(node) = &self.node {
+            node.note_stop(stopped);
+        }
+    }
+
+    /// A cancel of this request, or of the one that polls it.
+    pub(crate) fn cancelled(&self) -> Option<(Cause, Deadline)> {
+        first_cancel(self.node.as_ref(), self.also.as_ref())
+    }
+
+    /// Notes the limit by which something inside was ended; this scope's own is kept against any other.
+    pub(crate) fn note_limit_hit(&mut self, limit: Option<Deadline>) {
+        if self.seen.limit_hit.is_none() || self.seen.limit_hit != self.limits.soft {
+            self.seen.limit_hit = limit.or(self.seen.limit_hit);
+        }
+    }
+
+    /// What passing this scope's limit is called: the own budget of a piece of work, strictly shorter than its
+    /// parent's, is a dependency that was too slow; anything else is the deadline of the request.
+    pub(crate) fn limit_cause(&self) -> Cause {
+        if self.binds {
+            Cause::DependencyTimeout
+        } else {
+            Cause::DeadlineExceeded
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Counting checkpoints, for tests that stop a request at one of them. Nothing in other builds.
+
+#[cfg(any(test, feature = "test-util"))]
+#[derive(Default)]
+pub(crate) struct Trip {
+    passed: std::sync::atomic::AtomicUsize,
+    at: std::sync::OnceLock<(usize, crate::Cause)>,
+}
+
+#[cfg(any(test, feature = "test-util"))]
+impl Trip {
+    /// Cancels the request at the `at`-th checkpoint from now, counted from one.
+    pub(crate) fn set(&self, at: usize, cause: crate::Cause) {
+        let _ = self.at.set((at, cause));
+    }
+
+    pub(crate) fn passed(&self) -> usize {
+        self.passed.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// Called at every checkpoint: in a loop, before an await begins, at a guard.
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) fn count() {
+    let due = crate::context::current::with(|frame| {
+        let root = frame.node.as_ref()?.root_of();
+        let passed = 1 + root
+            .trip
+            .passed
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let (at, cause) = root.trip.at.get()?;
+        (passed == *at).then(|| (root.clone(), *cause))
+    });
+    // Outside: it wakes, and a waker may ask for the context.
+    if let Some((root, cause)) = due.flatten() {
+        root.cancel(cause);
+    }
+}
+
+/// Called at every checkpoint.
+#[cfg(not(any(test, feature = "test-util")))]
+pub(crate) const fn count() {}

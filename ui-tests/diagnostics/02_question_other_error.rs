@@ -1,0 +1,25 @@
+//! `?` on an error that does not convert.
+use deadline_runtime::deadline;
+
+struct Failure;
+
+impl From<deadline_runtime::Stopped> for Failure {
+    fn from(_: deadline_runtime::Stopped) -> Self {
+        Self
+    }
+}
+
+async fn fetch(n: u32) -> Result<u32, Failure> {
+    std::future::ready(Ok(n)).await
+}
+
+#[deadline(budget = "1s")]
+async fn load(n: u32) -> Result<u32, Failure> {
+    let text = std::fs::read_to_string("x")?;
+    Ok(text.len() as u32 + fetch(n).await?)
+}
+
+fn main() {
+    drop(fetch(1));
+    drop(load(1));
+}

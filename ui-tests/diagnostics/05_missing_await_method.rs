@@ -1,0 +1,25 @@
+//! A forgotten await before a method.
+use deadline_runtime::deadline;
+
+struct Failure;
+
+impl From<deadline_runtime::Stopped> for Failure {
+    fn from(_: deadline_runtime::Stopped) -> Self {
+        Self
+    }
+}
+
+async fn fetch(n: u32) -> Result<u32, Failure> {
+    std::future::ready(Ok(n)).await
+}
+
+#[deadline(budget = "1s")]
+async fn load(n: u32) -> Result<u32, Failure> {
+    let n = fetch(n).is_ok();
+    Ok(u32::from(n))
+}
+
+fn main() {
+    drop(fetch(1));
+    drop(load(1));
+}

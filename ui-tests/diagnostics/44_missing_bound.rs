@@ -1,0 +1,25 @@
+//! A generic parameter that lacks a bound.
+use deadline_runtime::deadline;
+
+struct Failure;
+
+impl From<deadline_runtime::Stopped> for Failure {
+    fn from(_: deadline_runtime::Stopped) -> Self {
+        Self
+    }
+}
+
+async fn fetch(n: u32) -> Result<u32, Failure> {
+    std::future::ready(Ok(n)).await
+}
+
+#[deadline(budget = "1s")]
+async fn load<T>(value: T) -> Result<String, Failure> {
+    fetch(1).await?;
+    Ok(value.to_string())
+}
+
+fn main() {
+    drop(fetch(1));
+    drop(load(1));
+}

@@ -1,0 +1,13 @@
+//! The most natural mistake.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline("1s")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

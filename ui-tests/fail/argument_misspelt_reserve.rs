@@ -1,0 +1,13 @@
+//! The nearest name is suggested for every argument.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "1s", reserved = "10ms")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! `parent` names a parameter.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "1s", parent = nobody)]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

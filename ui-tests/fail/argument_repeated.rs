@@ -1,0 +1,13 @@
+//! An argument is given once.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "1s", reserve = "10ms", budget = "2s")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! An empty text is no duration.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! The same rules for `cleanup`.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "1s", cleanup = "1.5s")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

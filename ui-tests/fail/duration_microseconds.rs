@@ -1,0 +1,13 @@
+//! Timers have a resolution of a millisecond.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "500us")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

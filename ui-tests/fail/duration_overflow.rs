@@ -1,0 +1,13 @@
+//! A number that does not fit.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "99999999999999999999h")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

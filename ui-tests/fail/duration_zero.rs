@@ -1,0 +1,13 @@
+//! Nothing can run in no time.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "0ms")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! A minimum over the whole budget.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "1s", min = "150%")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}

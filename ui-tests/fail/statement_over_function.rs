@@ -1,0 +1,15 @@
+//! A statement may not have more than its function.
+use deadline_runtime::{Stopped, deadline};
+
+async fn fetch(id: u32) -> Result<u32, Stopped> {
+    std::future::ready(Ok(id)).await
+}
+
+#[deadline(budget = "500ms", reserve = "100ms")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    #[budget("401ms")]
+    let a = fetch(id).await?;
+    Ok(a)
+}
+
+fn main() {}

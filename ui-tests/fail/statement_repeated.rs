@@ -1,0 +1,16 @@
+//! Two budgets on one statement.
+use deadline_runtime::{Stopped, deadline};
+
+async fn fetch(id: u32) -> Result<u32, Stopped> {
+    std::future::ready(Ok(id)).await
+}
+
+#[deadline(budget = "500ms", reserve = "100ms")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    #[budget("10ms")]
+    #[budget("20ms")]
+    let a = fetch(id).await?;
+    Ok(a)
+}
+
+fn main() {}

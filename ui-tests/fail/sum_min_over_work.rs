@@ -1,0 +1,13 @@
+//! The minimum can never be there.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "100ms", reserve = "20ms", min = "81ms")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+async fn caller() -> Result<u32, Stopped> {
+    load(1).await
+}
+
+fn main() {}
