@@ -6,7 +6,7 @@ pub(crate) mod shape;
 
 use crate::parse::Given;
 use crate::parse::amount::Amount;
-use crate::parse::deadline::{Arguments, Checkpoints, Parent};
+use crate::parse::deadline::{Arguments, Boxed, Checkpoints, Parent};
 use crate::parse::statements::Placed;
 use crate::syntax::mentions;
 use proc_macro2::{Ident, Span};
@@ -46,7 +46,7 @@ pub(crate) struct Scope {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) allow_overcommit: bool,
     pub(crate) keep_async: Option<Span>,
-    pub(crate) boxed: Option<Span>,
+    pub(crate) boxed: Option<Boxed>,
 }
 
 impl Scope {
