@@ -139,10 +139,7 @@ pub(crate) fn enter(frame: Frame) -> Entered {
         local.path.push(entry);
         mem::swap(&mut local.frame, &mut other);
     });
-    Entered {
-        other,
-        left: false,
-    }
+    Entered { other, left: false }
 }
 
 impl Entered {

@@ -8,6 +8,7 @@
 //!   is cancelled, and one that is created meanwhile cancels itself. A check looks at one node only.
 //! * A node that ends is not cancelled: dropping one says nothing to its children.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use slab::Slab;
 use super::mode::Mode;
 use super::report::{Records, Report};
 use super::signal::Signal;
-use crate::scope::Operation;
-use crate::stop::{Cause, Limit};
+use crate::scope::{Operation, Stop};
+use crate::stop::{Cause, Limit, Stopped};
 use crate::time::Deadline;
 
 pub(crate) struct Node {
@@ -66,6 +67,8 @@ pub(crate) struct Request {
     pub(crate) records: OnceLock<Box<Records>>,
     /// The request that a shield belongs to: what happens under the shield is recorded there.
     pub(crate) within: Option<Arc<Node>>,
+    /// The event of its end has been sent.
+    pub(crate) told: AtomicBool,
 }
 
 impl Request {
@@ -219,6 +222,38 @@ impl Node {
     pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
         let root = self.recording_root();
         root.request.report.then(|| (self.records(), root.started))
+    }
+
+    /// Remembers a stop that may be the request's own: of those by one limit the first, which is the innermost.
+    pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
+        let root = self.recording_root();
+        let cancelled = root.signal.get().map(|(cause, _)| cause);
+        let cause = stopped.cause();
+        if cause != Cause::DeadlineExceeded && Some(cause) != cancelled {
+            return;
+        }
+        let stop = Stop::of(stopped);
+        self.records().with(|all| match all.stop {
+            Some(earlier) if earlier.deadline == stop.deadline => {}
+            _ => all.stop = Some(stop),
+        });
+    }
+
+    pub(crate) fn noted_stop(self: &Arc<Self>) -> Option<Stop> {
+        let records = self.recording_root().request.records.get()?;
+        records.with(|all| all.stop)
+    }
+
+    /// Whether a request whose outermost work ends at `soft` is over.
+    pub(crate) fn is_over(self: &Arc<Self>, soft: Option<Deadline>, now: Deadline) -> bool {
+        let cancelled = self.recording_root().signal.get().is_some();
+        cancelled || soft.is_some_and(|soft| soft <= now)
+    }
+
+    /// True once.
+    pub(crate) fn first_to_tell(self: &Arc<Self>) -> bool {
+        let told = &self.recording_root().request.told;
+        !told.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::scope::Stop;
 use crate::stop::Cause;
 use crate::time::Short;
 
@@ -43,6 +44,8 @@ pub enum Outcome {
     Stopped(Cause),
     /// It ran on because the mode does not enforce; it would have been stopped this long before it ended.
     WouldStop(Duration),
+    /// It ran because the mode does not enforce; it would have been refused for want of this much.
+    WouldRefuse(Duration),
 }
 
 impl fmt::Display for Outcome {
@@ -52,6 +55,7 @@ impl fmt::Display for Outcome {
             Self::Late(by) => write!(f, "late by {}", Short(*by)),
             Self::Stopped(cause) => cause.fmt(f),
             Self::WouldStop(by) => write!(f, "would stop, {} over", Short(*by)),
+            Self::WouldRefuse(by) => write!(f, "would refuse, {} short", Short(*by)),
         }
     }
 }
@@ -179,6 +183,8 @@ pub(crate) struct Collected {
     pub(crate) omitted: usize,
     pub(crate) unbounded: usize,
     pub(crate) missing: Vec<Missing>,
+    /// The stop that the request ended with, if it did.
+    pub(crate) stop: Option<Stop>,
 }
 
 impl Records {

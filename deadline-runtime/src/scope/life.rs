@@ -120,8 +120,10 @@ pub(crate) struct Flags {
     pub(super) told: bool,
     /// The body was pending at least once.
     pub(super) pended: bool,
-    /// It would have been refused if anything were enforced.
+    /// It began with less than it needs, because nothing is enforced.
     pub(super) would_refuse: bool,
+    /// It began after its end, because nothing is enforced.
+    pub(super) began_late: bool,
     /// Refused because a deadline was required and none was in scope.
     pub(super) no_deadline: bool,
     /// Something inside was ended by exactly this scope's limit.
@@ -279,6 +281,22 @@ impl State {
             Cause::DependencyTimeout
         } else {
             Cause::DeadlineExceeded
+        }
+    }
+
+    /// The stop of this scope as it would be reported.
+    pub(super) fn would_be(&self) -> outcome::Stop {
+        let cancelled = self.node.as_ref().and_then(|node| node.signal.get());
+        let cause = match (cancelled, self.limits().soft) {
+            (Some((cause, at)), soft) if soft.is_none_or(|soft| at < soft) => cause,
+            _ => self.limit_cause(),
+        };
+        outcome::Stop {
+            cause,
+            phase: StopPhase::Wait,
+            operation: self.description().name,
+            limit: self.limit(),
+            deadline: self.hard,
         }
     }
 
@@ -453,8 +471,11 @@ impl State {
             outcome::unbounded(&operation, self.node.as_ref());
         }
         match self.refusal(now, inherited, granted) {
-            Some(_) if !mode.enforces() => {
-                self.flags.would_refuse = true;
+            Some(cause) if !mode.enforces() => {
+                match cause {
+                    Cause::LocalBudgetRejected => self.flags.would_refuse = true,
+                    _ => self.flags.began_late = true,
+                }
                 Ok(())
             }
             Some(cause) => Err(cause),
@@ -629,7 +650,7 @@ impl State {
 
     /// Where the body itself ends: with a reserve a little after its children, whose errors it may still turn into
     /// an answer. When both ended at the same instant a child in another task would race its parent.
-    fn work_end(&self) -> Option<Deadline> {
+    pub(super) fn work_end(&self) -> Option<Deadline> {
         let budget = self.description().budget;
         let slack = if budget.cleanup.is_zero() {
             Duration::from_millis(5).min(budget.reserve / 4)
@@ -793,7 +814,9 @@ impl State {
         let known = self.cause.or_else(|| {
             if self.mode().enforces() {
                 let now = Deadline::now_if_any();
-                frame.zip(now).and_then(|(frame, now)| self.stop_test(frame, now))
+                frame
+                    .zip(now)
+                    .and_then(|(frame, now)| self.stop_test(frame, now))
             } else {
                 let also = frame.and_then(|frame| frame.also.as_ref());
                 first_cancel(self.node.as_ref(), also).map(|(cause, _)| cause)
