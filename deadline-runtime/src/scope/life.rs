@@ -118,16 +118,24 @@ pub(crate) struct Flags {
     pub(super) delivered: bool,
     /// A scope around it with another waker has been told that something in here holds.
     pub(super) told: bool,
-    /// The body was pending at least once.
-    pub(super) pended: bool,
-    /// It began with less than it needs, because nothing is enforced.
-    pub(super) would_refuse: bool,
-    /// It began after its end, because nothing is enforced.
-    pub(super) began_late: bool,
+    pub(super) unenforced: Unenforced,
     /// Refused because a deadline was required and none was in scope.
     pub(super) no_deadline: bool,
     /// Something inside was ended by exactly this scope's limit.
     pub(super) own_limit_hit: bool,
+}
+
+/// What would have come of a scope that nothing was enforced on.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Unenforced {
+    #[default]
+    Nothing,
+    /// It was pending at least once: at its end it would have been stopped.
+    Waited,
+    /// It began after its end.
+    BeganLate,
+    /// It began with less than it needs.
+    WouldRefuse,
 }
 
 /// What a pending body leads to.
@@ -472,10 +480,10 @@ impl State {
         }
         match self.refusal(now, inherited, granted) {
             Some(cause) if !mode.enforces() => {
-                match cause {
-                    Cause::LocalBudgetRejected => self.flags.would_refuse = true,
-                    _ => self.flags.began_late = true,
-                }
+                self.flags.unenforced = match cause {
+                    Cause::LocalBudgetRejected => Unenforced::WouldRefuse,
+                    _ => Unenforced::BeganLate,
+                };
                 Ok(())
             }
             Some(cause) => Err(cause),
@@ -575,10 +583,12 @@ impl State {
     /// The body is pending: go on waiting, or move towards the end.
     #[inline(never)]
     fn pending(&mut self, frame: &mut Frame, cx: &mut task::Context<'_>) -> Next {
-        self.flags.pended = true;
         self.note_limit_hit(frame);
         self.note_holders(frame);
         if !self.mode().enforces() {
+            if self.flags.unenforced == Unenforced::Nothing {
+                self.flags.unenforced = Unenforced::Waited;
+            }
             return self.wait(frame, None, cx);
         }
         let now = *frame.seen.now.get_or_insert_with(Deadline::now);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::Level;
 
-use super::life::State;
+use super::life::{State, Unenforced};
 use super::operation::Operation;
 use crate::context::node::Node;
 use crate::context::{Mode, Outcome, ScopeRecord};
@@ -123,18 +123,20 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
 /// What a scope that ended with a value did to its limit.
 fn of_a_value(state: &State, now: Deadline) -> Outcome {
     let late = state.hard.map(|hard| now.since(hard)).unwrap_or_default();
-    if !state.mode().enforces() {
-        if state.flags.would_refuse {
-            let has = state.limits().hard.zip(state.started);
+    match state.flags.unenforced {
+        Unenforced::Nothing => {}
+        Unenforced::WouldRefuse => {
+            let has = state.hard.zip(state.started);
             let has = has.map_or(Duration::ZERO, |(hard, started)| hard.since(started));
             return Outcome::WouldRefuse(state.needs().saturating_sub(has));
         }
-        // It waited, and would have been found waiting then.
-        let cancelled = state.node.as_ref().and_then(|node| node.signal.get());
-        let end = Deadline::earlier(state.work_end(), cancelled.map(|(_, at)| at));
-        let over = end.map(|end| now.since(end)).unwrap_or_default();
-        if state.flags.began_late || (state.flags.pended && !over.is_zero()) {
-            return Outcome::WouldStop(over);
+        unenforced => {
+            let cancelled = state.node.as_ref().and_then(|node| node.signal.get());
+            let end = Deadline::earlier(state.work_end(), cancelled.map(|(_, at)| at));
+            let over = end.map(|end| now.since(end)).unwrap_or_default();
+            if unenforced == Unenforced::BeganLate || !over.is_zero() {
+                return Outcome::WouldStop(over);
+            }
         }
     }
     if late.is_zero() {
