@@ -610,7 +610,8 @@ impl State {
                     self.driver().tidy_until(until);
                     Phase::Tidying
                 };
-                if frame.seen.yielding {
+                // A guard may have read the clock before and shown the stop to the body.
+                if frame.seen.yielding || self.flags.delivered {
                     self.come_again(frame, cx)
                 } else {
                     Next::Again
