@@ -2,6 +2,11 @@
 //!
 //! Skeleton of the crate documentation.
 
+#![allow(
+    clippy::inline_always,
+    reason = "opaque code between a deadline and its body copies the whole future at every level"
+)]
+
 mod context;
 mod figure;
 mod scope;

@@ -1,5 +1,5 @@
 //! Overflowing, huge, tiny and zero durations; far deadlines; relative budgets that are used again.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

@@ -1,5 +1,5 @@
 //! Scopes that tidy up: guards hand the stop to the body, which is polled until the end of its cleanup.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

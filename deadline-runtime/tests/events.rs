@@ -1,5 +1,5 @@
 //! What the crate says: one INFO a stopped request, DEBUG a scope, and destructors that log see the context.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

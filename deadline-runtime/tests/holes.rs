@@ -1,5 +1,5 @@
 //! Where one timer a task could leak or fall silent: other runtimes, none, nested loops, panics, drops, ending threads.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

@@ -1,5 +1,5 @@
 //! Nothing stays registered, and what a scope costs on the heap and in its future.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

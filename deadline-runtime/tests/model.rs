@@ -1,7 +1,7 @@
 //! Random trees of scopes against a plain reference: when each request ends, why, and by whose limit.
 //!
 //! In one task: what runs in another ends on the same instant in either order, unless a reserve lies between.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Off, Observe, Propagate, Enforce: what each entry point does in each.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

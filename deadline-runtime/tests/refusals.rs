@@ -1,5 +1,5 @@
 //! Work that is refused before it starts: never begun, arguments dropped, and never a busy loop.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

@@ -275,6 +275,10 @@ impl Frame {
     }
 
     /// The node, made when it is asked for the first time.
+    #[allow(
+        clippy::single_match_else,
+        reason = "an early return would borrow too long"
+    )]
     pub(crate) fn node(&mut self) -> &Arc<Node> {
         match self.node {
             Some(ref node) => node,

@@ -38,7 +38,7 @@ pub(crate) struct Node {
     /// Its key in the parent's list.
     key: usize,
     children: Mutex<Slab<Weak<Node>>>,
-    #[cfg(any(test, feature = "test-util"))]
+    #[cfg(feature = "test-util")]
     pub(crate) trip: crate::trip::Trip,
 }
 
@@ -84,6 +84,7 @@ impl Request {
 }
 
 /// What a new node is made of.
+#[derive(Clone, Copy)]
 pub(crate) struct Seed {
     pub(crate) operation: Operation,
     pub(crate) limits: Limits,
@@ -143,7 +144,7 @@ impl Node {
             parent,
             key,
             children: Mutex::default(),
-            #[cfg(any(test, feature = "test-util"))]
+            #[cfg(feature = "test-util")]
             trip: crate::trip::Trip::default(),
         }
     }
@@ -281,7 +282,7 @@ impl Node {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[cfg(any(test, feature = "test-util"))]
+    #[cfg(feature = "test-util")]
     pub(crate) fn child_count(&self) -> usize {
         self.children().len()
     }

@@ -434,10 +434,10 @@ impl State {
             None
         };
         let mut foreign = None;
-        if !self.flags.replaces {
-            if let Some(polling) = current::inherit() {
-                foreign = self.meet_first(polling);
-            }
+        if !self.flags.replaces
+            && let Some(polling) = current::inherit()
+        {
+            foreign = self.meet_first(polling);
         }
         let operation = *self.description();
         let mode = self.mode();

@@ -15,6 +15,7 @@ use crate::time::{Deadline, Short};
 /// The target of every event of this crate.
 pub(crate) const TARGET: &str = "deadline";
 
+#[derive(Clone, Copy)]
 pub(crate) enum Ended<'a> {
     Value,
     Stopped(&'a Stopped),
@@ -45,7 +46,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
         (Ended::Value, Some(node)) if outermost => node.noted_stop(),
         _ => None,
     };
-    let recorder = node.and_then(|node| node.recorder());
+    let recorder = node.and_then(Node::recorder);
     let quiet = matches!(ended, Ended::Value) && inside.is_none() && mode.enforces();
     let listened = if outermost && !quiet {
         tracing::enabled!(target: TARGET, Level::INFO)
@@ -105,7 +106,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
         },
     };
     // One a request, whichever of its outermost scopes is the first.
-    let loud = outermost && line.is_some() && node.is_none_or(|node| node.first_to_tell());
+    let loud = outermost && line.is_some() && node.is_none_or(Node::first_to_tell);
     let event = Event {
         state,
         line,

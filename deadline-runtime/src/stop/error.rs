@@ -197,10 +197,9 @@ impl Stopped {
             if let Some(inner) = error
                 .downcast_ref::<std::io::Error>()
                 .and_then(std::io::Error::get_ref)
+                && let Some(stopped) = Self::find(inner)
             {
-                if let Some(stopped) = Self::find(inner) {
-                    return Some(stopped);
-                }
+                return Some(stopped);
             }
             next = error.source();
         }
@@ -277,7 +276,7 @@ impl fmt::Debug for Stopped {
                 f.write_str(entry.operation)?;
                 match (entry.hard, self.0.deadline) {
                     (Some(hard), Some(limit)) if hard > limit => {
-                        write!(f, " (+{})", Short(hard.since(limit)))?
+                        write!(f, " (+{})", Short(hard.since(limit)))?;
                     }
                     (Some(_), _) => f.write_str(" (at its limit)")?,
                     (None, _) => f.write_str(" (unlimited)")?,
