@@ -5,7 +5,7 @@
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
-//! * [`gate`], [`guard`], [`checkpoint`]: where a running body meets a stop.
+//! * [`gate`], [`mod@guard`], [`mod@checkpoint`]: where a running body meets a stop.
 
 mod alarm;
 mod checkpoint;
@@ -28,7 +28,7 @@ pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
-pub(crate) use self::outcome::TARGET;
+pub(crate) use self::outcome::{Stop, TARGET};
 pub use self::run::Run;
 pub use self::scoped::{Carry, Fallback, OnStop, Parent, Scoped};
 pub use self::shield::Shield;
