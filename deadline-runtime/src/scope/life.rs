@@ -177,7 +177,10 @@ impl<F: Future> Life<F> {
                 Next::End(stopped) => {
                     let entered = current::enter(this.state.frame(Poller::new(cx.waker())));
                     this.body.set(None);
-                    drop(entered);
+                    if let Some(frame) = entered.leave() {
+                        // Whoever replaces the value by a fallback records that under the request.
+                        this.state.node = frame.node;
+                    }
                     return Poll::Ready(Err(stopped));
                 }
             }

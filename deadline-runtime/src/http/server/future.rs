@@ -16,7 +16,6 @@ use super::admission::Admission;
 use super::call::Call;
 use super::exchange::Exchange;
 use super::layer::Shared;
-use super::progress::Stage;
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
 use crate::http::header::{DEADLINE_CAUSE, DEADLINE_DETAIL};
@@ -77,13 +76,22 @@ where
                 return Poll::Ready(Ok(exchange.refused(malformed).map(ResponseBody::ours)));
             }
         }
-        let ended = ready!(this.run.poll(cx));
-        let Some(exchange) = this.exchange.take() else {
+        let polling = |exchange: &mut Option<Exchange>, polling| {
+            if let Some(exchange) = exchange {
+                exchange.polling = polling;
+            }
+        };
+        polling(this.exchange, true);
+        let ended = this.run.poll(cx);
+        polling(this.exchange, false);
+        let ended = ready!(ended);
+        let Some(mut exchange) = this.exchange.take() else {
             return Poll::Pending;
         };
         Poll::Ready(match ended {
             Ok(Ok(response)) => Ok(answered(exchange, response, *this.head_only)),
             Ok(Err(error)) => {
+                exchange.headed();
                 exchange.finish();
                 Err(error)
             }
@@ -94,7 +102,7 @@ where
 
 /// The handler's answer, unless it hides that a scope of the request was stopped.
 fn answered<B: Body<Data = Bytes>>(
-    exchange: Exchange,
+    mut exchange: Exchange,
     mut response: Response<B>,
     head_only: bool,
 ) -> Response<ResponseBody<B>> {
@@ -117,13 +125,13 @@ fn answered<B: Body<Data = Bytes>>(
             }
         }
     }
+    exchange.headed();
     let bodyless = head_only || bodyless(&response);
     response.extensions_mut().insert(exchange.cx.clone());
     if bodyless || response.body().is_end_stream() {
         exchange.finish();
         return response.map(ResponseBody::free);
     }
-    exchange.progress.enter(Stage::ResponseBody);
     let length = declared_length(&response);
     response.map(|body| ResponseBody::within(body, exchange, length))
 }
