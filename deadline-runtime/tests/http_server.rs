@@ -339,6 +339,24 @@ async fn an_error_without_a_stop_stays_what_it_is() {
     .await;
     assert_eq!((seen.status, seen.body.as_str()), (500, "oops"));
     assert_eq!(events.info().len(), 0);
+    // What is long past was ignored.
+    let seen = exchange(policy(), get(), |_| async {
+        let _ = load().await;
+        sleep(ms(60)).await;
+        server_error()
+    })
+    .await;
+    assert_eq!((seen.status, seen.body.as_str()), (500, "oops"));
+    // Unless the request itself is over.
+    let seen = exchange(policy().reserve(ms(400)), asking(&["460"]), |_| async {
+        let _ = load().await;
+        sleep(ms(12)).await;
+        std::thread::sleep(ms(1));
+        server_error()
+    })
+    .await;
+    assert_eq!((seen.status, seen.cause()), (504, "dependency_timeout"));
+    assert_eq!(events.info().len(), 1);
     // Not a failure at all.
     let seen = exchange(policy(), get(), |_| async {
         let _ = load().await;

@@ -193,18 +193,20 @@ impl Node {
 
     /// Remembers the last stop that became an error in this request: error types tend to lose it on the way out.
     pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
-        self.records().with(|all| all.stop = Some(stopped.brief()));
+        let now = Deadline::now();
+        self.records()
+            .with(|all| all.stop = Some((stopped.brief(), now)));
     }
 
     /// A fallback has replaced what was stopped.
     pub(crate) fn forget_stop(self: &Arc<Self>, stopped: &Stopped) {
         self.records().with(|all| {
-            all.stop.take_if(|last| last.same_as(stopped));
+            all.stop.take_if(|(last, _)| last.same_as(stopped));
         });
     }
 
     #[cfg(feature = "http")]
-    pub(crate) fn last_stop(self: &Arc<Self>) -> Option<Brief> {
+    pub(crate) fn last_stop(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
         self.root_of()
             .request
             .records

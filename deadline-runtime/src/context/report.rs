@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::stop::{Brief, Cause};
-use crate::time::Short;
+use crate::time::{Deadline, Short};
 
 /// More scopes than this are counted, not kept: a request must not cost memory without bound.
 const KEPT: usize = 512;
@@ -179,8 +179,8 @@ pub(crate) struct Collected {
     pub(crate) omitted: usize,
     pub(crate) unbounded: usize,
     pub(crate) missing: Vec<Missing>,
-    /// The last stop that became an error and has not been replaced by a fallback.
-    pub(crate) stop: Option<Brief>,
+    /// The last stop that became an error and has not been replaced by a fallback, and when it did.
+    pub(crate) stop: Option<(Brief, Deadline)>,
 }
 
 impl Records {

@@ -1,5 +1,5 @@
 //! Listening to the events of this crate, and building requests.
-#![allow(dead_code, missing_docs, clippy::pedantic)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::pedantic)]
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

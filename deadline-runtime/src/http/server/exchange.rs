@@ -120,7 +120,9 @@ impl Exchange {
 
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
     pub(super) fn answered(mut self, stop: &Brief) {
-        self.close(stop);
+        if self.open {
+            self.close(stop);
+        }
     }
 
     /// The end of the request as a whole.

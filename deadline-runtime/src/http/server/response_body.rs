@@ -212,10 +212,10 @@ impl Within {
                 cx.waker().wake_by_ref();
             }
         }
-        if let Some(end) = alarm.end.as_pin_mut() {
-            if end.poll(cx).is_ready() {
-                cx.waker().wake_by_ref();
-            }
+        if let Some(end) = alarm.end.as_pin_mut()
+            && end.poll(cx).is_ready()
+        {
+            cx.waker().wake_by_ref();
         }
     }
 }
