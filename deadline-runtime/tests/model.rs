@@ -220,14 +220,14 @@ impl Scope {
         for step in self.steps {
             let failed = match step {
                 Step::Work(takes) => {
-                    At(sleep(ms(takes))).gate().await;
+                    At(sleep(ms(takes))).deadline_gate().await;
                     None
                 }
                 Step::Call(child) => At(child.make(depth + 1, 0)).0.await.err(),
                 Step::Together(children) => {
                     let all = children.into_iter().enumerate();
                     let all = futures::future::join_all(all.map(|(i, c)| c.make(depth + 1, i)));
-                    At(all).gate().await.into_iter().find_map(Result::err)
+                    At(all).deadline_gate().await.into_iter().find_map(Result::err)
                 }
                 Step::Unordered(children) => {
                     let set: FuturesUnordered<_> = children
@@ -235,7 +235,7 @@ impl Scope {
                         .enumerate()
                         .map(|(i, c)| async move { (i, c.make(depth + 1, i).await) })
                         .collect();
-                    let mut all = At(set.collect::<Vec<_>>()).gate().await;
+                    let mut all = At(set.collect::<Vec<_>>()).deadline_gate().await;
                     all.sort_by_key(|(index, _)| *index);
                     all.into_iter().find_map(|(_, result)| result.err())
                 }

@@ -227,11 +227,9 @@ impl Node {
         root.request.within.as_ref().unwrap_or(root)
     }
 
-    /// The scope of this very node is over; for a root that is the end of the request.
-    pub(crate) fn ended(&self, now: Deadline) {
-        if self.parent.is_none() {
-            let _ = self.request.ended.set(now);
-        }
+    /// The outermost scope is over, and with it the request.
+    pub(crate) fn ended(self: &Arc<Self>, now: Deadline) {
+        let _ = self.root_of().request.ended.set(now);
     }
 
     /// The records, if somebody wants scopes to be recorded.

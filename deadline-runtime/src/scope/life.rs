@@ -29,7 +29,7 @@ use super::outcome;
 use crate::context::Mode;
 use crate::context::current::{self, Entered, Frame, Inherited, Poller, Seen, first_cancel};
 use crate::context::node::{Limits, Node, Seed};
-use crate::stop::{Cause, Details, Limit, PathEntry, Phase as StopPhase, Stopped};
+use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase as StopPhase, Stopped};
 use crate::time::Deadline;
 
 /// The least that must be left before work is begun: timers have this resolution.
@@ -125,6 +125,8 @@ pub(crate) struct Flags {
     pub(super) own_limit_hit: bool,
     /// Whoever runs this scope reports its stop itself, because it knows more about the request.
     pub(super) quiet: bool,
+    /// Runs something under the context of a scope that is written down itself.
+    pub(super) again: bool,
 }
 
 /// What would have come of a scope that nothing was enforced on.
@@ -300,18 +302,22 @@ impl State {
     }
 
     /// The stop of this scope as it would be reported.
-    pub(super) fn would_be(&self) -> outcome::Stop {
+    pub(super) fn would_be(&self) -> Brief {
         let cancelled = self.node.as_ref().and_then(|node| node.signal.get());
         let cause = match (cancelled, self.limits().soft) {
             (Some((cause, at)), soft) if soft.is_none_or(|soft| at < soft) => cause,
             _ => self.limit_cause(),
         };
-        outcome::Stop {
+        let started = self.started.or_else(Deadline::now_if_any);
+        let since = |at: Deadline| started.map_or(Duration::ZERO, |started| at.since(started));
+        Brief {
             cause,
             phase: StopPhase::Wait,
             operation: self.description().name,
             limit: self.limit(),
             deadline: self.hard,
+            budget: self.hard.map(since),
+            elapsed: Deadline::now_if_any().map(since).unwrap_or_default(),
         }
     }
 

@@ -28,7 +28,7 @@ pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
-pub(crate) use self::outcome::{Stop, TARGET};
+pub(crate) use self::outcome::TARGET;
 pub use self::run::Run;
 pub use self::scoped::{Carry, Fallback, OnStop, Parent, Scoped};
 pub use self::shield::Shield;

@@ -42,8 +42,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
         node.note_stop(stopped);
     }
     // Running something under the context of a running scope is not another scope.
-    let by_hand = state.operation.is_none();
-    if by_hand && node.is_some_and(|node| node.of_scope) {
+    if state.flags.again {
         return;
     }
     // A stop inside ends a request also when the outermost scope turns it into a value: mostly an error.
@@ -78,7 +77,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
     };
     let operation = state.description();
     if let Some((records, origin)) = recorder {
-        if let (true, Some(node)) = (by_hand, node) {
+        if let (true, Some(node)) = (outermost, node) {
             node.ended(now);
         }
         records.scope(ScopeRecord {

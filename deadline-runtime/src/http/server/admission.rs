@@ -28,7 +28,7 @@ impl Admission {
     pub(super) fn of<B>(shared: &Arc<Shared>, request: &mut Request<B>) -> Self {
         let started = Deadline::now();
         let policy = &shared.policy;
-        let (id, made) = match request_id::taken(request.headers()) {
+        let (id, fresh) = match request_id::taken(request.headers()) {
             Some(taken) => (taken, false),
             None => (request_id::made(), true),
         };
@@ -62,10 +62,8 @@ impl Admission {
             if policy.trusts() == Trust::Ignore {
                 headers.remove(REQUEST_TIMEOUT_MS);
             }
-            if made {
-                if let Ok(id) = HeaderValue::from_str(&id) {
-                    headers.insert(REQUEST_ID, id);
-                }
+            if fresh && let Ok(id) = HeaderValue::from_str(&id) {
+                headers.insert(REQUEST_ID, id);
             }
         }
         request.extensions_mut().insert(cx.clone());
