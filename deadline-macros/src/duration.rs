@@ -184,7 +184,7 @@ fn literal(millis: u64) -> String {
 
 /// A number of milliseconds as people say it: `450ms`, `1.5s`, `1m 30s`.
 pub(crate) fn figure(millis: u64) -> String {
-    if millis < SECOND || millis >= MINUTE {
+    if !(SECOND..MINUTE).contains(&millis) {
         return if millis == 0 {
             "0ms".to_owned()
         } else {

@@ -13,15 +13,15 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote};
 use syn::{Attribute, ItemFn, parse_quote};
 
-pub(crate) fn deadline(args: TokenStream, tokens: TokenStream) -> TokenStream {
+pub(crate) fn deadline(args: &TokenStream, tokens: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
     let arguments = arguments::parse(args.clone(), &mut faults);
     match item::parse(tokens.clone()) {
         Item::Function(item) if item.attrs.iter().any(shape::goes_first) => {
-            after_the_others(&args, item, &Runtime::new(arguments.runtime))
+            after_the_others(args, *item, &Runtime::new(arguments.runtime))
         }
         Item::Function(item) => {
-            let function = model(arguments, item, &mut faults);
+            let function = model(arguments, *item, &mut faults);
             if faults.none() {
                 expand::function(function)
             } else {
@@ -39,7 +39,8 @@ pub(crate) fn deadline(args: TokenStream, tokens: TokenStream) -> TokenStream {
     }
 }
 
-fn model(arguments: Arguments, mut item: ItemFn, faults: &mut Faults) -> Function {
+/// Reads and checks one function.
+pub(crate) fn model(arguments: Arguments, mut item: ItemFn, faults: &mut Faults) -> Function {
     for attr in item.attrs.iter().filter(|attr| is(attr, "deadline")) {
         faults.at(name_span(attr), "`#[deadline]` is given twice: remove one");
     }
@@ -47,7 +48,7 @@ fn model(arguments: Arguments, mut item: ItemFn, faults: &mut Faults) -> Functio
     let scope = Scope::new(arguments, &item.sig);
     let mut statements = Vec::new();
     shape::with_own_body(shape, &mut item.block, |body| {
-        statements = statements::collect(body, faults)
+        statements = statements::collect(body, faults);
     });
     let mut function = Function {
         item,
@@ -120,7 +121,7 @@ pub(crate) fn checkpoint(args: TokenStream, tokens: TokenStream) -> TokenStream 
         }
     }
     if faults.none() {
-        expand::synchronous::function(item, &scope, &statements)
+        expand::synchronous::function(*item, &scope, &statements)
     } else {
         refused(faults, tokens)
     }

@@ -29,7 +29,7 @@ impl Faults {
 
     pub(crate) fn into_compile_errors(self) -> TokenStream {
         self.0
-            .map_or_else(TokenStream::new, |error| error.into_compile_error())
+            .map_or_else(TokenStream::new, syn::Error::into_compile_error)
     }
 
     #[cfg(test)]

@@ -19,29 +19,29 @@ pub(super) fn check(function: &Function, faults: &mut Faults) {
 
 fn signature(function: &Function, faults: &mut Faults) {
     let item = &function.item;
-    if let Some(Parent::Parameter(name)) = &function.scope.parent {
-        if !parameters(item).any(|parameter| *name == parameter) {
-            let names: Vec<String> = parameters(item).collect();
-            let hint = nearest(&name.to_string(), names.iter().map(String::as_str))
-                .map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
-            faults.at(name.span(), format!("there is no parameter `{name}`{hint}\n`parent` accepts a parameter of type `Context` or `&Context`, or \"required\""));
-        }
+    if let Some(Parent::Parameter(name)) = &function.scope.parent
+        && !parameters(item).any(|parameter| *name == parameter)
+    {
+        let names: Vec<String> = parameters(item).collect();
+        let hint = nearest(&name.to_string(), names.iter().map(String::as_str))
+            .map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+        faults.at(name.span(), format!("there is no parameter `{name}`{hint}\n`parent` accepts a parameter of type `Context` or `&Context`, or \"required\""));
     }
-    if let Some(name) = &function.scope.bind {
-        if parameters(item).any(|parameter| *name == parameter) {
-            faults.at(name.span(), format!("`{name}` is a parameter already: choose another name, or write `parent = {name}` when it is the `Context` to run under"));
-        }
+    if let Some(name) = &function.scope.bind
+        && parameters(item).any(|parameter| *name == parameter)
+    {
+        faults.at(name.span(), format!("`{name}` is a parameter already: choose another name, or write `parent = {name}` when it is the `Context` to run under"));
     }
     if function.scope.fallback.is_none() && returns_never(item) {
         faults.at(item.sig.output.span(), "a function that never returns cannot carry a stop: add `fallback = panic!(…)` or another expression that does not return");
     }
-    if function.shape == Shape::Block {
-        if let Some(span) = function.scope.keep_async {
-            faults.at(
-                span,
-                "`keep_async` keeps an `async fn`, and this function is none",
-            );
-        }
+    if function.shape == Shape::Block
+        && let Some(span) = function.scope.keep_async
+    {
+        faults.at(
+            span,
+            "`keep_async` keeps an `async fn`, and this function is none",
+        );
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn check(function: &mut Function, faults: &mut Faults) {
     }
     let mut flow = Flow::Nothing;
     with_own_body(function.shape, &mut function.item.block, |body| {
-        flow = flow::of(body, &function.statements)
+        flow = flow::of(body, &function.statements);
     });
     sequence(&flow, &function.statements, &frame, faults);
 }

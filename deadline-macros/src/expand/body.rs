@@ -85,7 +85,7 @@ impl<'a> Rewriter<'a> {
             Expr::Macro(ExprMacro { mac, .. })
                 if self.is_covered() && known(mac) == Known::Joins =>
             {
-                self.joined(expr)
+                self.joined(expr);
             }
             _ => visit_mut::visit_expr_mut(self, expr),
         }
@@ -185,29 +185,25 @@ impl<'a> Rewriter<'a> {
             }) => (None, body, loop_token.span),
             _ => return,
         };
-        match per_round {
-            Some(budget) => {
-                if let Some(outside) = outside {
-                    self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
-                }
-                let start =
-                    statements::start(self, &budget.amount, &statements::first_called_in(body));
-                self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| {
-                    rewriter.visit_block_mut(body)
-                });
-                if checked {
-                    self.checkpoint(body, token);
-                }
-                body.stmts.insert(0, start);
+        if let Some(budget) = per_round {
+            if let Some(outside) = outside {
+                self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
             }
-            None => {
-                if let Some(outside) = outside {
-                    self.visit_expr_mut(outside);
-                }
-                self.visit_block_mut(body);
-                if checked {
-                    self.checkpoint(body, token);
-                }
+            let start = statements::start(self, &budget.amount, &statements::first_called_in(body));
+            self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| {
+                rewriter.visit_block_mut(body);
+            });
+            if checked {
+                self.checkpoint(body, token);
+            }
+            body.stmts.insert(0, start);
+        } else {
+            if let Some(outside) = outside {
+                self.visit_expr_mut(outside);
+            }
+            self.visit_block_mut(body);
+            if checked {
+                self.checkpoint(body, token);
             }
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn append(attrs: &mut Vec<Attribute>, scope: &Scope) {
     }
     let line = format!(" *Deadline:* {}.", figures.join(", "));
     attrs.splice(
-        last + 1..last + 1,
+        (last + 1)..=last,
         [parse_quote!(#[doc = ""]), parse_quote!(#[doc = #line])],
     );
 }

@@ -47,7 +47,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
     let returned = output(&item);
     let mut rewritten = body::Rewritten::default();
     shape::with_own_body(shape, &mut item.block, |own| {
-        rewritten = body::rewrite(own, &scope, &statements)
+        rewritten = body::rewrite(own, &scope, &statements);
     });
     let parts = future::Parts {
         scope: &scope,
@@ -59,18 +59,15 @@ pub(crate) fn function(function: Function) -> TokenStream {
         Shape::Returned | Shape::Kept => {
             let rebound = parameters::rebind(&mut item.sig, shape == Shape::Kept, &scope);
             let future = Future::around(&item, &rebound, &parts);
-            let tail = match shape {
-                Shape::Returned => {
-                    signature::return_the_future(&mut item.sig, &scope);
-                    allow_refinement(&mut item);
-                    allow_must_use(&mut item);
-                    future.into_tokens()
-                }
-                _ => {
-                    let future = future.into_tokens();
-                    let span = Span::mixed_site().located_at(item.sig.ident.span());
-                    quote_spanned!(span=> #future.await)
-                }
+            let tail = if shape == Shape::Returned {
+                signature::return_the_future(&mut item.sig, &scope);
+                allow_refinement(&mut item);
+                allow_must_use(&mut item);
+                future.into_tokens()
+            } else {
+                let future = future.into_tokens();
+                let span = Span::mixed_site().located_at(item.sig.ident.span());
+                quote_spanned!(span=> #future.await)
             };
             item.block.stmts = vec![Stmt::Expr(Expr::Verbatim(quote!(#version #tail)), None)];
         }

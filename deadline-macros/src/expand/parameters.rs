@@ -46,10 +46,10 @@ pub(super) fn rebind(sig: &mut Signature, keep_patterns: bool, scope: &Scope) ->
 pub(super) fn context(sig: &Signature, scope: &Scope) -> TokenStream {
     let mut bound = TokenStream::new();
     for input in &sig.inputs {
-        if let FnArg::Typed(typed) = input {
-            if is_the_context(typed, scope) {
-                bound.extend(narrowed(&typed.pat, &typed.ty, scope));
-            }
+        if let FnArg::Typed(typed) = input
+            && is_the_context(typed, scope)
+        {
+            bound.extend(narrowed(&typed.pat, &typed.ty, scope));
         }
     }
     bound.extend(bind(scope));

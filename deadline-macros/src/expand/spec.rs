@@ -39,9 +39,10 @@ fn cap(
         _ => millis(given, runtime, span),
     };
     let cap = argument(budget);
-    match plan.map(argument) {
-        Some(plan) => quote_spanned!(span=> #root::Millis<#cap, #plan>),
-        None => quote_spanned!(span=> #root::Millis<#cap>),
+    if let Some(plan) = plan.map(argument) {
+        quote_spanned!(span=> #root::Millis<#cap, #plan>)
+    } else {
+        quote_spanned!(span=> #root::Millis<#cap>)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::parse::amount::Amount;
 use crate::parse::statement::{Budget, Statement};
 use crate::parse::statements::Placed;
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, quote_spanned};
+use quote::quote_spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut as _;
 use syn::{
@@ -18,7 +18,7 @@ use syn::{
 // Input:   #[budget("250ms")] let orders = recent(user).await?;
 // Output:  let limit = Limit::start(SPEC);
 //          let orders = match limit.run(recent(user)).await { … }?;
-pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut Vec<Stmt>) {
+pub(super) fn statement(rewriter: &mut Rewriter<'_>, stmt: Stmt, into: &mut Vec<Stmt>) {
     match stmt {
         Stmt::Local(mut local) => {
             let placed = rewriter.take(&mut local.attrs);
@@ -68,7 +68,7 @@ fn local<'a>(
         Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
             let name = first_called_in_expr(&init.expr);
             let start = start(rewriter, &budget.amount, &name);
-            into.push(with_cfg(start, &local.attrs));
+            into.push(with_cfg(&start, &local.attrs));
             rewriter.under(Cover::Limit(None), |rewriter| {
                 rewriter.visit_expr_mut(&mut init.expr);
                 if let Some((_, diverge)) = &mut init.diverge {
@@ -90,7 +90,7 @@ fn hoist<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, placed: &[&'a Placed]
     match cover(placed) {
         Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
             let start = with_cfg(
-                start(rewriter, &budget.amount, &first_called_in_expr(expr)),
+                &start(rewriter, &budget.amount, &first_called_in_expr(expr)),
                 crate::syntax::attrs(expr),
             );
             rewriter.under(Cover::Limit(None), |rewriter| whole(rewriter, expr, placed));
@@ -118,9 +118,9 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
             }
         }
         Some(covering) => {
-            let start = enter(rewriter, covering, first_called_in_expr(expr));
+            let start = enter(rewriter, covering, &first_called_in_expr(expr));
             rewriter.under(covering.cover(), |rewriter| whole(rewriter, expr, placed));
-            covering.close(expr, start);
+            covering.close(expr, start.as_ref());
         }
         None => whole(rewriter, expr, placed),
     }
@@ -130,9 +130,9 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
 fn covered<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, covering: Option<Covering<'a>>) {
     match covering {
         Some(covering) => {
-            let start = enter(rewriter, covering, first_called_in_expr(expr));
+            let start = enter(rewriter, covering, &first_called_in_expr(expr));
             rewriter.under(covering.cover(), |rewriter| rewriter.visit_expr_mut(expr));
-            covering.close(expr, start);
+            covering.close(expr, start.as_ref());
         }
         None => rewriter.visit_expr_mut(expr),
     }
@@ -160,9 +160,8 @@ impl<'a> Covering<'a> {
     }
 
     // Output:  { let limit = …; EXPR }    or with a fallback    'budget: { let limit = …; EXPR }
-    fn close(self, expr: &mut Expr, start: Option<Stmt>) {
+    fn close(self, expr: &mut Expr, start: Option<&Stmt>) {
         if let Covering::Budget(budget) = self {
-            let start = start.map(Stmt::into_token_stream);
             if budget.fallback.is_some() {
                 label(expr, start);
             } else {
@@ -173,14 +172,14 @@ impl<'a> Covering<'a> {
     }
 }
 
-fn enter(rewriter: &Rewriter, covering: Covering, name: String) -> Option<Stmt> {
+fn enter(rewriter: &Rewriter, covering: Covering, name: &str) -> Option<Stmt> {
     match covering {
-        Covering::Budget(budget) => Some(start(rewriter, &budget.amount, &name)),
+        Covering::Budget(budget) => Some(start(rewriter, &budget.amount, name)),
         Covering::Shield(_) => None,
     }
 }
 
-fn label(expr: &mut Expr, start: Option<TokenStream>) {
+fn label(expr: &mut Expr, start: Option<&Stmt>) {
     let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
     *expr = block(quote_spanned!(span=> 'budget: { #start #expr }), expr);
 }
@@ -221,7 +220,7 @@ pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> 
 }
 
 /// A statement that is there under a condition takes its limit along.
-fn with_cfg(start: Stmt, attrs: &[Attribute]) -> Stmt {
+fn with_cfg(start: &Stmt, attrs: &[Attribute]) -> Stmt {
     let cfg = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
     Stmt::Expr(Expr::Verbatim(quote::quote!(#(#cfg)* #start)), None)
 }

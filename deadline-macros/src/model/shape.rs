@@ -110,10 +110,10 @@ pub(crate) fn goes_first(attr: &Attribute) -> bool {
 
 /// Whether a synchronous body is one that we can serve.
 fn builds_one_future(block: &Block) -> bool {
-    if let Some(Stmt::Expr(tail, None)) = block.stmts.last() {
-        if tail_future(tail).is_some() {
-            return true;
-        }
+    if let Some(Stmt::Expr(tail, None)) = block.stmts.last()
+        && tail_future(tail).is_some()
+    {
+        return true;
     }
     let mut search = OneFuture::default();
     search.visit_block(block);
@@ -183,10 +183,10 @@ pub(crate) fn with_future(block: &mut Block, then: impl FnOnce(&mut Expr)) {
     }
 
     let mut then = First(Some(then));
-    if let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut() {
-        if tail_future(tail).is_some() {
-            return then.visit_expr_mut(tail);
-        }
+    if let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut()
+        && tail_future(tail).is_some()
+    {
+        return then.visit_expr_mut(tail);
     }
     then.visit_block_mut(block);
 }
@@ -246,7 +246,7 @@ impl VisitMut for Instrumented<'_> {
     fn visit_expr_call_mut(&mut self, call: &mut ExprCall) {
         match call.args.first_mut() {
             Some(Expr::Async(future)) if begins_with(&future.block, "__ret__") => {
-                self.found(&mut future.block)
+                self.found(&mut future.block);
             }
             _ => visit_mut::visit_expr_call_mut(self, call),
         }

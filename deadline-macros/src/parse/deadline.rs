@@ -114,17 +114,22 @@ impl Arguments {
             ),
             "allow_overcommit" => once(
                 &mut self.allow_overcommit,
-                flag(name, value, faults),
+                Some(flag(name, value, faults)),
                 name,
                 faults,
             ),
             "keep_async" => once(
                 &mut self.keep_async,
-                flag(name, value, faults),
+                Some(flag(name, value, faults)),
                 name,
                 faults,
             ),
-            "boxed" => once(&mut self.boxed, flag(name, value, faults), name, faults),
+            "boxed" => once(
+                &mut self.boxed,
+                Some(flag(name, value, faults)),
+                name,
+                faults,
+            ),
             _ => unknown(name, &NAMES, faults),
         }
     }
@@ -141,14 +146,14 @@ fn expression(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option
     value.cloned()
 }
 
-fn flag(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option<Span> {
+fn flag(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Span {
     if let Some(value) = value {
         faults.at(
             start(value),
             format!("`{name}` takes no value: write `{name}` to switch it on"),
         );
     }
-    Some(name.span())
+    name.span()
 }
 
 fn parent(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option<Parent> {

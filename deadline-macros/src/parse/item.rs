@@ -6,7 +6,7 @@ use syn::{Attribute, Block, Expr, FnModifiers, ItemFn, Signature, Stmt, Token, V
 
 /// What the attribute was put on.
 pub(crate) enum Item {
-    Function(ItemFn),
+    Function(Box<ItemFn>),
     /// A trait's `fn f();`, with the span of its name.
     WithoutBody(Span),
     /// Not a function, or one that rustc has complained about already.
@@ -47,13 +47,13 @@ fn function(input: ParseStream) -> syn::Result<Item> {
         Err(_) => vec![Stmt::Expr(Expr::Verbatim(tokens), None)],
     };
     let block = Box::new(Block { brace_token, stmts });
-    Ok(Item::Function(ItemFn {
+    Ok(Item::Function(Box::new(ItemFn {
         attrs,
         vis,
         modifiers: FnModifiers::default(),
         sig,
         block,
-    }))
+    })))
 }
 
 /// The body as one token and what is inside it, also of a `$body:block` that `macro_rules!` hands on.

@@ -82,7 +82,7 @@ fn budget(arguments: TokenStream, span: Span, faults: &mut Faults) -> Option<Bud
     for argument in options::split(arguments, faults) {
         match &argument.name {
             Some(name) if name == "fallback" => {
-                once(&mut fallback, argument.value.clone(), name, faults)
+                once(&mut fallback, argument.value.clone(), name, faults);
             }
             Some(name) if name == "times" => {
                 let given = repetitions(&argument, faults);
@@ -96,7 +96,7 @@ fn budget(arguments: TokenStream, span: Span, faults: &mut Faults) -> Option<Bud
                     &mut amount,
                     &["fallback", "times"],
                     faults,
-                )
+                );
             }
         }
     }
@@ -189,13 +189,12 @@ fn repetitions(argument: &Argument, faults: &mut Faults) -> Option<Given<u64>> {
         lit: Lit::Int(number),
         ..
     })) = value
+        && let Ok(value @ 1..) = number.base10_parse::<u64>()
     {
-        if let Ok(value @ 1..) = number.base10_parse::<u64>() {
-            return Some(Given {
-                value,
-                span: number.span(),
-            });
-        }
+        return Some(Given {
+            value,
+            span: number.span(),
+        });
     }
     let span = value.map_or_else(|| argument.span(), start);
     faults.at(

@@ -167,7 +167,7 @@ impl VisitMut for Collector<'_> {
     fn visit_local_mut(&mut self, local: &mut Local) {
         let opened = self.take(&mut local.attrs, false);
         self.covering(opened, |collector| {
-            visit_mut::visit_local_mut(collector, local)
+            visit_mut::visit_local_mut(collector, local);
         });
     }
 
@@ -186,7 +186,7 @@ impl VisitMut for Collector<'_> {
             visit_mut::visit_expr_mut(self, expr);
         } else {
             self.covering(opened, |collector| {
-                visit_mut::visit_expr_mut(collector, expr)
+                visit_mut::visit_expr_mut(collector, expr);
             });
         }
     }
