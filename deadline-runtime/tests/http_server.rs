@@ -207,6 +207,7 @@ async fn what_cannot_be_read_is_refused_before_the_handler() {
 
 #[tokio::test(start_paused = true)]
 async fn malformed_can_mean_the_default_and_never_no_limit() {
+    let (events, _guard) = Events::listen();
     let policy = policy().default(ms(300)).malformed(Malformed::Default);
     let seen = exchange(policy, asking(&["abc"]), |cx| async move {
         assert_eq!(cx.remaining(), Some(ms(200)));
@@ -214,6 +215,10 @@ async fn malformed_can_mean_the_default_and_never_no_limit() {
     })
     .await;
     assert_eq!(seen.status, 200);
+    assert_eq!(events.info().len(), 0);
+    let told = events.all();
+    let told = told.iter().find(|event| !event.get("header").is_empty());
+    assert_eq!(told.unwrap().get("cause"), "bad_deadline");
 }
 
 #[tokio::test(start_paused = true)]
@@ -772,4 +777,35 @@ async fn a_panic_is_not_the_clients_doing() {
     let caught = futures::FutureExt::catch_unwind(guard).await;
     assert!(caught.is_err());
     assert_eq!(events.one().get("cause"), "abandoned");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_layers_are_one_request_with_one_event() {
+    // Who is the shorter one, when it ends, and what is left at first.
+    for (outer, inner, after, left) in [(500, 300, 205, 200), (300, 500, 105, 100)] {
+        let (events, _guard) = Events::listen();
+        let start = Instant::now();
+        let layers = tower::ServiceBuilder::new()
+            .layer(DeadlineLayer::new("outer", policy().max(ms(outer))))
+            .layer(DeadlineLayer::new("inner", policy().max(ms(inner))));
+        let service = layers.service(service_fn(move |request: Request<_>| async move {
+            let cx = request.extensions().get::<Context>().cloned().unwrap();
+            assert_eq!(cx.remaining(), Some(ms(left)));
+            pending::<Result<Answer, Infallible>>().await
+        }));
+        let response = service.clone().oneshot(get()).await.unwrap();
+        assert_eq!(response.status(), 504);
+        assert_eq!(start.elapsed(), ms(after));
+        let id = response.headers()["x-request-id"].to_str().unwrap();
+        assert_eq!(events.one().get("request_id"), id);
+
+        let (events, _guard) = Events::listen();
+        assert!(
+            tokio::time::timeout(ms(50), service.oneshot(get()))
+                .await
+                .is_err()
+        );
+        assert_eq!(events.one().get("cause"), "client_cancelled");
+        assert_eq!(events.one().get("op"), "outer");
+    }
 }

@@ -16,7 +16,7 @@
 //! | `x-deadline-cause` | answer | the [`Cause`](crate::Cause) of a stop, so that ours is told from a proxy's 504 |
 //! | `x-deadline-detail` | answer, to trusted callers | operation, limit, elapsed time and phase |
 //! | `retry-after` | answer | with every 503 |
-
+//!
 //! A service that calls another one, with axum and reqwest (features `axum` and `reqwest`):
 //!
 #![cfg_attr(all(feature = "axum", feature = "reqwest"), doc = "```no_run")]

@@ -27,6 +27,8 @@ pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
     pub(super) progress: Arc<Progress>,
+    /// The context of a layer further out.
+    outer: Option<Context>,
     /// What it would have been refused for at its start, where nothing is refused.
     would: Option<Cause>,
     /// By how much the head of the answer came after the end of work, where nothing is enforced.
@@ -40,14 +42,15 @@ impl Exchange {
     pub(super) fn new(
         shared: Arc<Shared>,
         cx: Context,
-        progress: Arc<Progress>,
+        outer: Option<Context>,
         would: Option<Cause>,
     ) -> Self {
         Self {
             open: cx.mode() != Mode::Off,
             shared,
             cx,
-            progress,
+            progress: Arc::default(),
+            outer,
             would,
             over: None,
             polling: false,
@@ -211,6 +214,11 @@ impl Drop for Exchange {
             return;
         }
         self.open = false;
+        // Ended by a layer further out, which says so itself.
+        if let Some(cause) = self.outer.as_ref().and_then(Context::cause) {
+            self.cx.cancel(cause);
+            return;
+        }
         let cause = if self.shared.outermost && !self.polling {
             Cause::ClientCancelled
         } else {
