@@ -1,0 +1,404 @@
+//! [`Context`] as a value: what code asks for by name.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{self, Poll};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use tokio::task::JoinHandle;
+
+use super::current::{self, Entered, Frame, Inherited, Poller, Seen};
+use super::mode::Mode;
+use super::node::{Limits, Node, Seed};
+use super::report::{Missing, Report};
+use super::root::RootBuilder;
+use crate::scope::{Driver, Operation, Run};
+use crate::stop::{Cause, Phase, Stopped};
+use crate::time::{Budget, Deadline};
+
+/// The deadline, the cancellation and the identity of one request, as a value.
+///
+/// Annotated functions carry it by themselves; code that wants to ask (`remaining`), to hand it on by hand (`child`,
+/// `run`) or to end it (`cancel`) takes it from [`Context::current`]. Cheap to clone; every clone is the same context.
+///
+/// ```
+/// use std::time::Duration;
+/// use deadline_runtime::{Budget, Cause, Context};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let request = Context::root("request", Budget::new(Duration::from_millis(500)));
+/// let query = request.child(Budget::new(Duration::from_millis(200)));
+/// assert_eq!(query.remaining(), Some(Duration::from_millis(200)));
+///
+/// let stopped = query.run(std::future::pending::<()>()).await.unwrap_err();
+/// assert_eq!(stopped.cause(), Cause::DependencyTimeout);
+/// assert_eq!(request.remaining(), Some(Duration::from_millis(300)));
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Context(Option<Inherited>);
+
+impl Context {
+    /// The context of the running scope, [`Context::none`] outside any.
+    ///
+    /// It is the scope's own: cancelling it stops this scope and what it started, not its siblings.
+    #[must_use]
+    pub fn current() -> Self {
+        Self(current::with(|frame| {
+            frame.own_node();
+            let mut inherited = frame.inherited();
+            inherited.depth = frame.depth;
+            inherited
+        }))
+    }
+
+    /// As `current`, without giving the scope a node of its own: for reading.
+    fn reading() -> Self {
+        Self(current::inherit().map(|inherited| Inherited {
+            depth: inherited.depth.saturating_sub(1),
+            ..inherited
+        }))
+    }
+
+    /// No deadline, no cancellation, no request: for shared work that must not end with whoever happened to start it,
+    /// such as the connect of a pooled connection.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// The context of a new request; see [`RootBuilder`] for everything that can be said about one.
+    #[must_use]
+    #[track_caller]
+    pub fn root(operation: &'static str, budget: Budget) -> Self {
+        Self::builder(operation).budget(budget).build()
+    }
+
+    /// Describes the context of a new request.
+    #[must_use]
+    #[track_caller]
+    pub fn builder(operation: &'static str) -> RootBuilder {
+        RootBuilder::new(operation, Location::caller())
+    }
+
+    pub(crate) fn from_node(node: Arc<Node>) -> Self {
+        let (soft, depth) = (node.limits.soft, node.depth);
+        Self(Some(Inherited {
+            node,
+            soft,
+            owner: None,
+            depth,
+        }))
+    }
+
+    pub(crate) fn inherited(&self) -> Option<Inherited> {
+        let mut inherited = self.0.clone()?;
+        inherited.depth += 1;
+        Some(inherited)
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn trip_at(&self, n: usize, cause: Cause) {
+        if let Some(node) = self.node() {
+            node.root_of().trip.set(n, cause);
+        }
+    }
+
+    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
+        self.0.as_ref().map(|inherited| &inherited.node)
+    }
+
+    /// A narrower context: its deadline is the earlier of this one's and `budget` from now, and it is cancelled with
+    /// this one. The clock starts here.
+    #[must_use]
+    #[track_caller]
+    pub fn child(&self, budget: impl Into<Budget>) -> Self {
+        self.child_named("child", budget.into(), Location::caller())
+    }
+
+    pub(crate) fn child_named(
+        &self,
+        name: &'static str,
+        budget: Budget,
+        location: &'static Location<'static>,
+    ) -> Self {
+        let operation = Operation {
+            name,
+            location,
+            budget,
+            parent_required: false,
+        };
+        let Some(parent) = &self.0 else {
+            return RootBuilder::new(name, location).budget(budget).build();
+        };
+        let started = Deadline::now();
+        let left = parent.soft.map(|soft| soft.since(started));
+        let own = budget.granted(left).map(|granted| started.plus(granted));
+        let shorter = own.filter(|own| parent.soft.is_none_or(|soft| *own < soft));
+        let limit = match (shorter, parent.owner) {
+            (Some(_), _) => operation.limit(),
+            (None, Some(owner)) => owner.limit(),
+            (None, None) => parent.node.limit,
+        };
+        let seed = Seed {
+            operation,
+            limits: Limits::of(shorter.or(parent.soft), budget.kept()),
+            limit,
+            own: shorter.is_some(),
+            started,
+            mode: parent.node.mode,
+            depth: parent.depth + 1,
+            of_scope: false,
+        };
+        Self::from_node(Node::child(&parent.node, seed))
+    }
+
+    /// Runs a future under this context, beside whatever context polls it: the earlier deadline and either
+    /// cancellation hold.
+    ///
+    /// # Errors
+    /// [`Stopped`] when the context was stopped before the future was ready, which is then dropped.
+    pub fn run<F: Future>(&self, future: F) -> Run<F> {
+        Run::new(self.0.clone(), false, future)
+    }
+
+    /// Runs synchronous code with this context as the ambient one, so that futures made in it capture it.
+    pub fn enter<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _entered = self.entered();
+        work()
+    }
+
+    fn entered(&self) -> Entered {
+        let (node, limits, owner, depth) = match &self.0 {
+            Some(context) => {
+                let hard = context.node.limits.hard;
+                (
+                    Some(context.node.clone()),
+                    Limits {
+                        soft: context.soft,
+                        hard,
+                    },
+                    context.owner,
+                    context.depth,
+                )
+            }
+            None => (None, Limits::default(), None, 0),
+        };
+        current::enter(Frame {
+            mode: node.as_ref().map_or(Mode::Enforce, |node| node.mode),
+            started: node
+                .as_ref()
+                .map_or_else(Deadline::now, |node| node.started),
+            node,
+            also: None,
+            limits,
+            owner,
+            operation: None,
+            binds: false,
+            owns_node: true,
+            depth,
+            poller: Poller::none(),
+            stop: None,
+            deliveries: 0,
+            seen: Seen::default(),
+        })
+    }
+
+    /// Stops this context and everything below it; false if it was stopped before.
+    ///
+    /// The first cause wins. One that arrives after the deadline is recorded as `deadline_exceeded`: by then the
+    /// work was over.
+    pub fn cancel(&self, cause: Cause) -> bool {
+        self.node().is_some_and(|node| node.cancel(cause))
+    }
+
+    /// Why this context was stopped, if it was: by a cancel, or by the clock.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        self.stopped_now(Phase::Wait, Location::caller())
+            .map(|stopped| stopped.cause())
+    }
+
+    /// An error if the context is stopped. Reads the clock, so that it works in code which never gives its thread
+    /// away.
+    ///
+    /// # Errors
+    /// [`Stopped`], with the place of the caller.
+    #[track_caller]
+    pub fn check(&self) -> Result<(), Stopped> {
+        match self.stopped_now(Phase::Compute, Location::caller()) {
+            Some(stopped) => Err(stopped),
+            None => Ok(()),
+        }
+    }
+
+    fn stopped_now(&self, phase: Phase, location: &'static Location<'static>) -> Option<Stopped> {
+        let context = self.0.as_ref()?;
+        let entered = self.entered();
+        let stopped = current::with_path(|frame, path| {
+            frame.binds = context.owner.is_none() && context.node.own;
+            let now = Deadline::now();
+            let cause = frame.stopped(|| now)?;
+            Some(frame.stop_error(cause, phase, now, location, path.to_vec()))
+        });
+        drop(entered);
+        stopped.flatten()
+    }
+
+    /// Waits until the context is stopped, and says why.
+    #[must_use]
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled {
+            context: self.clone(),
+            driver: Driver::default(),
+        }
+    }
+
+    /// What is left for work; `None` without a deadline, zero when it has passed. A reserve is not part of it.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline().map(Deadline::remaining)
+    }
+
+    /// When work has to be over; `None` without a deadline, and in modes that do not show it.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Deadline> {
+        let context = self.0.as_ref()?;
+        context.soft.filter(|_| context.node.mode.propagates())
+    }
+
+    /// Runs work that outlives this context, in a task of its own, with a budget of its own and for a stated reason.
+    ///
+    /// The future is made by a closure because arguments are evaluated before a call: a future made outside would
+    /// have captured the deadline that it is to outlive. The request id is kept. Nobody waits for it: dropping the
+    /// handle does not stop it, its own budget does.
+    #[track_caller]
+    pub fn detach<F>(
+        &self,
+        reason: &'static str,
+        budget: impl Into<Budget>,
+        work: impl FnOnce() -> F,
+    ) -> JoinHandle<Result<F::Output, Stopped>>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let mut root = RootBuilder::new(reason, Location::caller())
+            .budget(budget.into())
+            .mode(self.mode());
+        if let Some(id) = self.request_id() {
+            root = root.request_id(id);
+        }
+        let context = root.build();
+        tracing::debug!(target: crate::scope::TARGET, reason, "detached");
+        let future = context.enter(work);
+        tokio::spawn(Run::new(context.0, true, future))
+    }
+
+    /// What fallbacks have replaced in this request so far.
+    #[must_use]
+    pub fn missing(&self) -> Vec<Missing> {
+        self.node()
+            .map(|node| node.records().with(|all| all.missing.clone()))
+            .unwrap_or_default()
+    }
+
+    /// The breakdown of this request so far; `None` without a context. Scopes are in it if the root was built with
+    /// [`RootBuilder::report`].
+    #[must_use]
+    pub fn report(&self) -> Option<Report> {
+        self.node().map(Node::report)
+    }
+
+    /// How much is enforced.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.node().map_or(Mode::Enforce, |node| node.mode)
+    }
+
+    /// The id the request was given.
+    #[must_use]
+    pub fn request_id(&self) -> Option<Arc<str>> {
+        self.node().and_then(Node::request_id)
+    }
+
+    /// Whether there is a context at all.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// `Context(dashboard, 340ms left)`
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            None => f.write_str("Context(none)"),
+            Some(context) => {
+                write!(f, "Context({}, ", context.node.operation.name)?;
+                match (self.node().and_then(|node| node.signal.get()), context.soft) {
+                    (Some((cause, _)), _) => write!(f, "{cause})"),
+                    (None, Some(soft)) => {
+                        write!(f, "{} left)", crate::time::Short(soft.remaining()))
+                    }
+                    (None, None) => f.write_str("unlimited)"),
+                }
+            }
+        }
+    }
+}
+
+pin_project! {
+    /// The future of [`Context::cancelled`].
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Cancelled {
+        context: Context,
+        #[pin]
+        driver: Driver,
+    }
+}
+
+impl Future for Cancelled {
+    type Output = Cause;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Cause> {
+        let this = self.project();
+        if let Some(cause) = this.context.cause() {
+            return Poll::Ready(cause);
+        }
+        let soft = this.context.0.as_ref().and_then(|context| context.soft);
+        let alarm = soft.filter(|_| this.context.mode().enforces());
+        this.driver.wait(alarm, this.context.node().cloned(), cx);
+        Poll::Pending
+    }
+}
+
+/// `tokio::time::timeout` under the context of the request: to migrate, change the import.
+///
+/// The limit counts from the call and is never later than the request's own deadline. Unlike tokio's, a future that
+/// would start after its limit is refused without being polled.
+///
+/// # Errors
+/// [`Stopped`] when the limit, the request's deadline or a cancel came first; its
+/// [`limited_by`](Stopped::limited_by) says which.
+///
+/// ```
+/// use std::time::Duration;
+/// use deadline_runtime::timeout;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// assert!(timeout(Duration::from_millis(5), std::future::pending::<()>()).await.is_err());
+/// assert_eq!(timeout(Duration::from_millis(5), async { 7 }).await.ok(), Some(7));
+/// # }
+/// ```
+#[track_caller]
+pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Run<F::IntoFuture> {
+    let context =
+        Context::reading().child_named("timeout", Budget::new(duration), Location::caller());
+    Run::new(context.0, false, future.into_future())
+}

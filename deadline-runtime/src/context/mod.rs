@@ -1,0 +1,15 @@
+//! [`Context`]: the deadline, the cancellation and the identity of one request, as a value.
+
+pub(crate) mod current;
+mod handle;
+mod mode;
+pub(crate) mod node;
+mod report;
+mod root;
+mod signal;
+
+pub use self::handle::{Cancelled, Context, timeout};
+pub use self::mode::{Mode, UnknownMode};
+pub use self::report::{Missing, Outcome, Report, ScopeRecord};
+pub use self::root::RootBuilder;
+pub(crate) use self::signal::Place;

@@ -1,0 +1,283 @@
+//! [`Node`]: what contexts share, as a tree.
+//!
+//! A node exists for a request, for a context made by hand and for a scope that somebody asked for its
+//! context; the scopes of one task otherwise borrow the node above them. Invariants:
+//!
+//! * A child lies in its parent's list from its creation to its drop, and holds its parent alive.
+//! * A cancel is pushed down: when [`Node::cancel`] returns, every descendant that existed when it was called
+//!   is cancelled, and one that is created meanwhile cancels itself. A check looks at one node only.
+//! * A node that ends is not cancelled: dropping one says nothing to its children.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use slab::Slab;
+
+use super::mode::Mode;
+use super::report::{Records, Report};
+use super::signal::Signal;
+use crate::scope::Operation;
+#[cfg(feature = "http")]
+use crate::stop::Brief;
+use crate::stop::{Cause, Limit, Stopped};
+use crate::time::Deadline;
+
+pub(crate) struct Node {
+    pub(crate) operation: Operation,
+    pub(crate) limits: Limits,
+    /// Whose limit the deadline is.
+    pub(crate) limit: Limit,
+    /// Whether that is this node's own, strictly shorter than its parent's.
+    pub(crate) own: bool,
+    pub(crate) started: Deadline,
+    pub(crate) mode: Mode,
+    pub(crate) signal: Signal,
+    /// How many scopes are around it.
+    pub(crate) depth: usize,
+    /// Made for a running scope, which is then the one to be written down.
+    pub(crate) of_scope: bool,
+    request: Request,
+    parent: Option<Arc<Node>>,
+    /// Its key in the parent's list.
+    key: usize,
+    children: Mutex<Slab<Weak<Node>>>,
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) trip: crate::trip::Trip,
+}
+
+/// The ends of a piece of work: `soft` where its work and its children end, `hard` where it ends itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Limits {
+    pub(crate) soft: Option<Deadline>,
+    pub(crate) hard: Option<Deadline>,
+}
+
+impl Limits {
+    pub(crate) fn of(hard: Option<Deadline>, kept: Duration) -> Self {
+        Self {
+            soft: hard.map(|hard| hard.minus(kept)),
+            hard,
+        }
+    }
+}
+
+/// What belongs to the request as a whole; filled on its root only.
+#[derive(Default)]
+pub(crate) struct Request {
+    pub(crate) id: Option<Arc<str>>,
+    /// Whether scopes are recorded.
+    pub(crate) report: bool,
+    pub(crate) records: OnceLock<Box<Records>>,
+    /// When the request's own scope ended.
+    pub(crate) ended: OnceLock<Deadline>,
+}
+
+/// What a new node is made of.
+pub(crate) struct Seed {
+    pub(crate) operation: Operation,
+    pub(crate) limits: Limits,
+    pub(crate) limit: Limit,
+    pub(crate) own: bool,
+    pub(crate) started: Deadline,
+    pub(crate) mode: Mode,
+    pub(crate) depth: usize,
+    pub(crate) of_scope: bool,
+}
+
+impl Node {
+    pub(crate) fn root(seed: Seed, request: Request) -> Arc<Self> {
+        Arc::new(Self::build(seed, request, None, 0))
+    }
+
+    pub(crate) fn child(parent: &Arc<Self>, seed: Seed) -> Arc<Self> {
+        let child = {
+            let mut children = parent.children();
+            let entry = children.vacant_entry();
+            let key = entry.key();
+            let child = Arc::new(Self::build(
+                seed,
+                Request::default(),
+                Some(parent.clone()),
+                key,
+            ));
+            entry.insert(Arc::downgrade(&child));
+            child
+        };
+        // After it is listed: whoever cancels the parent from here on finds it there.
+        if let Some((cause, at)) = parent.signal.get() {
+            child.signal.set(cause, at);
+        }
+        child
+    }
+
+    fn build(seed: Seed, request: Request, parent: Option<Arc<Self>>, key: usize) -> Self {
+        let Seed {
+            operation,
+            limits,
+            limit,
+            own,
+            started,
+            mode,
+            depth,
+            of_scope,
+        } = seed;
+        Self {
+            operation,
+            limits,
+            limit,
+            own,
+            started,
+            mode,
+            signal: Signal::default(),
+            depth,
+            of_scope,
+            request,
+            parent,
+            key,
+            children: Mutex::default(),
+            #[cfg(any(test, feature = "test-util"))]
+            trip: crate::trip::Trip::default(),
+        }
+    }
+
+    /// Cancels this node and everything below it; false if it was cancelled before.
+    ///
+    /// The order of events is that of the clock: a cancel which arrives when the deadline has passed finds
+    /// work that is already over, and is recorded as the deadline.
+    pub(crate) fn cancel(self: &Arc<Self>, cause: Cause) -> bool {
+        let now = Deadline::now();
+        let expired = self.limits.hard.is_some_and(|hard| hard <= now);
+        let cause = if expired {
+            Cause::DeadlineExceeded
+        } else {
+            cause
+        };
+        if !self.signal.set(cause, now) {
+            return false;
+        }
+        // A loop instead of recursion: a chain of contexts may be longer than the stack.
+        let mut open = self.live_children();
+        while let Some(node) = open.pop() {
+            if node.signal.set(cause, now) {
+                open.append(&mut node.live_children());
+            }
+        }
+        true
+    }
+
+    fn live_children(&self) -> Vec<Arc<Self>> {
+        self.children()
+            .iter()
+            .filter_map(|(_, child)| child.upgrade())
+            .collect()
+    }
+
+    pub(crate) fn root_of(self: &Arc<Self>) -> &Arc<Self> {
+        let mut node = self;
+        while let Some(parent) = &node.parent {
+            node = parent;
+        }
+        node
+    }
+
+    pub(crate) fn same_request(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        Arc::ptr_eq(self, other) || Arc::ptr_eq(self.root_of(), other.root_of())
+    }
+
+    pub(crate) fn request_id(self: &Arc<Self>) -> Option<Arc<str>> {
+        self.root_of().request.id.clone()
+    }
+
+    pub(crate) fn records(self: &Arc<Self>) -> &Records {
+        self.root_of().request.records.get_or_init(Box::default)
+    }
+
+    /// The scope of this very node is over; for a root that is the end of the request.
+    pub(crate) fn ended(&self, now: Deadline) {
+        if self.parent.is_none() {
+            let _ = self.request.ended.set(now);
+        }
+    }
+
+    /// The records, if somebody wants scopes to be recorded.
+    pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
+        let root = self.root_of();
+        root.request.report.then(|| (self.records(), root.started))
+    }
+
+    /// Remembers the last stop that became an error in this request: error types tend to lose it on the way out.
+    pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
+        self.records().with(|all| all.stop = Some(stopped.brief()));
+    }
+
+    /// A fallback has replaced what was stopped.
+    pub(crate) fn forget_stop(self: &Arc<Self>, stopped: &Stopped) {
+        self.records().with(|all| {
+            all.stop.take_if(|last| last.same_as(stopped));
+        });
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn last_stop(self: &Arc<Self>) -> Option<Brief> {
+        self.root_of()
+            .request
+            .records
+            .get()
+            .and_then(|records| records.with(|all| all.stop))
+    }
+
+    pub(crate) fn report(self: &Arc<Self>) -> Report {
+        let root = self.root_of();
+        let now = root
+            .request
+            .ended
+            .get()
+            .copied()
+            .unwrap_or_else(Deadline::now);
+        let mut report = self.records().with(|all| Report {
+            operation: root.operation.name,
+            request_id: root.request.id.clone(),
+            elapsed: now.since(root.started),
+            granted: root.limits.hard.map(|hard| hard.since(root.started)),
+            cause: root.signal.get().map(|(cause, _)| cause),
+            scopes: all.scopes.clone(),
+            omitted: all.omitted,
+            unbounded: all.unbounded,
+            missing: all.missing.clone(),
+        });
+        // They are recorded when they end; read in the order in which they started, the outer one first.
+        report
+            .scopes
+            .sort_by_key(|scope| (scope.started, scope.depth));
+        report
+    }
+
+    fn children(&self) -> MutexGuard<'_, Slab<Weak<Self>>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn child_count(&self) -> usize {
+        self.children().len()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Ancestors that only this node kept alive go one by one, so that a long chain cannot
+        // overflow the stack.
+        let mut parent = self.parent.take();
+        let mut key = self.key;
+        while let Some(node) = parent {
+            let unlinked = node.children().try_remove(key);
+            drop(unlinked);
+            match Arc::into_inner(node) {
+                Some(mut last) => {
+                    parent = last.parent.take();
+                    key = last.key;
+                }
+                None => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! [`Signal`]: one cancel flag and the wakers that wait for it.
+//!
+//! Order, everywhere: the cause is recorded first, the flag second, the wakers are woken last. In any other
+//! order a waiter can see that it was cancelled and find no cause. The flag and the cause are one atomic here,
+//! so that they cannot be seen apart; the instant is written before it.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use slab::Slab;
+
+use crate::stop::Cause;
+use crate::time::Deadline;
+
+#[derive(Default)]
+pub(crate) struct Signal {
+    /// Zero while nothing has happened, then the number of the cause for good.
+    cause: AtomicU8,
+    /// When it was cancelled; written under the lock, before the cause.
+    at: AtomicU64,
+    waiters: Mutex<Slab<Waker>>,
+}
+
+/// A place among the waiters of one signal.
+#[derive(Default)]
+pub(crate) struct Place {
+    key: Option<usize>,
+    waker: Option<Waker>,
+}
+
+impl Signal {
+    /// Why and when it was cancelled.
+    pub(crate) fn get(&self) -> Option<(Cause, Deadline)> {
+        let cause = Cause::from_number(self.cause.load(Ordering::Acquire))?;
+        Some((cause, Deadline::from_bits(self.at.load(Ordering::Relaxed))?))
+    }
+
+    /// Records the first cause and wakes everybody; false if there was one already.
+    pub(crate) fn set(&self, cause: Cause, at: Deadline) -> bool {
+        let mut waiters = self.waiters();
+        if self.cause.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        self.at.store(at.to_bits(), Ordering::Relaxed);
+        self.cause.store(cause.number(), Ordering::Release);
+        let waiters = std::mem::take(&mut *waiters);
+        // Woken outside the lock: a waker may run arbitrary code, even our own.
+        for (_, waker) in waiters {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Asks to be woken; true if it was cancelled already, in which case nothing is stored.
+    pub(crate) fn register(&self, place: &mut Place, waker: &Waker) -> bool {
+        if place.key.is_some()
+            && place
+                .waker
+                .as_ref()
+                .is_some_and(|last| last.will_wake(waker))
+        {
+            return self.cause.load(Ordering::Acquire) != 0;
+        }
+        let mut waiters = self.waiters();
+        if self.cause.load(Ordering::Relaxed) != 0 {
+            return true;
+        }
+        match place.key.and_then(|key| waiters.get_mut(key)) {
+            Some(entry) => entry.clone_from(waker),
+            None => place.key = Some(waiters.insert(waker.clone())),
+        }
+        place.waker = Some(waker.clone());
+        false
+    }
+
+    pub(crate) fn unregister(&self, place: &mut Place) {
+        place.waker = None;
+        if let Some(key) = place.key.take() {
+            let removed = {
+                let mut waiters = self.waiters();
+                // A cancelled signal has handed its wakers out: the key means nothing any more.
+                if self.cause.load(Ordering::Relaxed) == 0 {
+                    waiters.try_remove(key)
+                } else {
+                    None
+                }
+            };
+            drop(removed);
+        }
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiters().len()
+    }
+
+    fn waiters(&self) -> MutexGuard<'_, Slab<Waker>> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_first_cause_wins_and_wakes_once() {
+        let signal = Signal::default();
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(count.clone());
+        let mut place = Place::default();
+        assert!(!signal.register(&mut place, &waker));
+        assert!(!signal.register(&mut place, &waker));
+        assert_eq!(signal.waiting(), 1);
+        let at = Deadline::now();
+        assert!(signal.set(Cause::Shutdown, at));
+        assert!(!signal.set(Cause::ClientCancelled, at));
+        assert_eq!(signal.get(), Some((Cause::Shutdown, at)));
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert!(signal.register(&mut Place::default(), &waker));
+        signal.unregister(&mut place);
+        assert_eq!(signal.waiting(), 0);
+    }
+
+    #[test]
+    fn unregistering_leaves_nothing_behind() {
+        let signal = Signal::default();
+        let waker = Waker::from(Arc::new(Count::default()));
+        let mut places: Vec<Place> = (0..100).map(|_| Place::default()).collect();
+        for place in &mut places {
+            signal.register(place, &waker);
+        }
+        assert_eq!(signal.waiting(), 100);
+        for place in &mut places {
+            signal.unregister(place);
+        }
+        assert_eq!(signal.waiting(), 0);
+    }
+}

@@ -1,0 +1,82 @@
+//! Budgets as types: what a future declares, readable by the compiler.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::time::Budget;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A budget written in a type. Sealed: the figures are [`Millis`], [`Percent`] and [`Unbudgeted`].
+pub trait Figure: sealed::Sealed + 'static {
+    #[doc(hidden)]
+    const BUDGET: Budget;
+}
+
+/// A budget of `CAP` milliseconds, of which a normal run takes `PLAN`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Millis<const CAP: u64, const PLAN: u64 = CAP>;
+
+/// A budget of `CAP` percent of what the parent has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Percent<const CAP: u64>;
+
+/// No budget of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unbudgeted;
+
+impl<const CAP: u64, const PLAN: u64> sealed::Sealed for Millis<CAP, PLAN> {}
+impl<const CAP: u64, const PLAN: u64> Figure for Millis<CAP, PLAN> {
+    const BUDGET: Budget = Budget::new(Duration::from_millis(CAP));
+}
+
+impl<const CAP: u64> sealed::Sealed for Percent<CAP> {}
+impl<const CAP: u64> Figure for Percent<CAP> {
+    const BUDGET: Budget = Budget::percent(CAP);
+}
+
+impl sealed::Sealed for Unbudgeted {}
+impl Figure for Unbudgeted {
+    const BUDGET: Budget = Budget::inherited();
+}
+
+/// A future that declares in its type how long it may take.
+///
+/// Every function under `#[deadline]` returns one, so the figure is readable across crates, re-exports, methods,
+/// trait impls and generics, without generated items. Boxed, pinned and borrowed futures keep it.
+///
+/// ```
+/// use deadline_runtime::{Budgeted, Millis, Stopped, deadline};
+///
+/// #[deadline(budget = "450ms")]
+/// async fn load() -> Result<(), Stopped> {
+///     Ok(())
+/// }
+///
+/// fn declares<F: Budgeted<Budget = Millis<450>>>(_: F) {}
+/// declares(load());
+/// declares(Box::pin(load()));
+/// ```
+///
+/// Not a subtrait of `Future`: the two stand side by side in every signature, and clippy would call one of them implied.
+pub trait Budgeted {
+    /// The figure.
+    type Budget: Figure;
+}
+
+impl<F: Budgeted + ?Sized> Budgeted for Box<F> {
+    type Budget = F::Budget;
+}
+
+impl<F: Budgeted + ?Sized> Budgeted for &mut F {
+    type Budget = F::Budget;
+}
+
+impl<P> Budgeted for Pin<P>
+where
+    P: std::ops::DerefMut<Target: Budgeted>,
+{
+    type Budget = <P::Target as Budgeted>::Budget;
+}

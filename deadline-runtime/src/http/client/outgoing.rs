@@ -1,0 +1,105 @@
+//! [`Outgoing`]: what the calling context says about a request that is about to be sent.
+
+use std::panic::Location;
+use std::time::Duration;
+
+use ::http::{HeaderMap, HeaderValue};
+
+use crate::context::Context;
+use crate::http::codec::relative;
+use crate::http::header::{REQUEST_ID, REQUEST_TIMEOUT_MS};
+use crate::stop::{Brief, Cause, Details, Limit, Phase, Stopped};
+use crate::time::Deadline;
+
+/// The context of one outgoing request.
+pub(in crate::http) struct Outgoing {
+    pub(in crate::http) cx: Context,
+    location: &'static Location<'static>,
+}
+
+/// A request on its way: where and when it was sent, for a stop that comes back.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct Sent {
+    operation: &'static str,
+    location: &'static Location<'static>,
+    at: Deadline,
+    given: Option<Duration>,
+}
+
+impl Outgoing {
+    /// Captures the ambient context: the deadline of a call belongs to whoever makes it, not to whoever polls it.
+    #[track_caller]
+    pub(in crate::http) fn here() -> Self {
+        Self {
+            cx: Context::current(),
+            location: Location::caller(),
+        }
+    }
+
+    /// The call as if it were sent now, for an answer whose sending was not seen.
+    pub(in crate::http) fn received(&self) -> Sent {
+        self.sent(Deadline::now(), self.cx.remaining())
+    }
+
+    /// Whether there is still time to send anything.
+    ///
+    /// # Errors
+    /// The stop of the context, or its refusal because less than a millisecond is left.
+    pub(in crate::http) fn admit(&self) -> Result<Sent, Stopped> {
+        if let Err(stopped) = self.cx.check() {
+            return Err(stopped.in_phase(Phase::Start));
+        }
+        let given = self.cx.remaining();
+        let too_little = given.is_some_and(|left| relative::encode(left).is_none());
+        if too_little && self.cx.mode().enforces() {
+            let now = Deadline::now();
+            let sent = self.sent(now, given);
+            return Err(sent.stop(Cause::DeadlineExceeded, Phase::Start));
+        }
+        Ok(self.sent(Deadline::now(), given))
+    }
+
+    /// Writes what an internal service is told, over whatever the caller wrote.
+    pub(in crate::http) fn write(&self, sent: &Sent, headers: &mut HeaderMap) {
+        if self.cx.is_none() || !self.cx.mode().propagates() {
+            return;
+        }
+        // Where nothing is enforced the time may be over: say that, rather than nothing, which is no limit at all.
+        if let Some(left) = sent.given {
+            let value = relative::encode(left).unwrap_or_else(|| HeaderValue::from_static("1"));
+            headers.insert(REQUEST_TIMEOUT_MS, value);
+        }
+        let id = self.cx.request_id();
+        if let Some(Ok(id)) = id.as_deref().map(HeaderValue::from_str) {
+            headers.insert(REQUEST_ID, id);
+        }
+    }
+
+    fn sent(&self, at: Deadline, given: Option<Duration>) -> Sent {
+        Sent {
+            operation: self.cx.node().map_or("request", |node| node.operation.name),
+            location: self.location,
+            at,
+            given,
+        }
+    }
+}
+
+impl Sent {
+    /// A stop of this very call.
+    pub(in crate::http) fn stop(&self, cause: Cause, phase: Phase) -> Stopped {
+        let limit = Limit {
+            operation: self.operation,
+            location: self.location,
+        };
+        let stop = Brief {
+            cause,
+            phase,
+            operation: self.operation,
+            limit,
+            budget: self.given,
+            elapsed: Deadline::now().since(self.at),
+        };
+        Stopped::new(Details::of(&stop))
+    }
+}

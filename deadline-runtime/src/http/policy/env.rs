@@ -1,0 +1,233 @@
+//! A policy from environment variables.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::{Malformed, Policy, Trust};
+use crate::context::Mode;
+use crate::time::parse_duration;
+
+const DURATION: &str = "whole numbers with `ms`, `s`, `m` or `h`, as in `450ms` or `1m 30s`";
+const MODE: &str = "`off`, `observe`, `propagate` or `enforce`";
+const CANARY: &str = "a mode and a share in whole or tenths of a percent, as in `enforce 0.5%`";
+const TRUST: &str = "`ignore`, `shorten-only` or `full`";
+const MALFORMED: &str = "`reject` or `default`";
+const SWITCH: &str = "`on` or `off`";
+
+/// A variable has a value that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyError {
+    name: &'static str,
+    value: String,
+    accepted: &'static str,
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}=`{}` is not accepted: it takes {}",
+            self.name, self.value, self.accepted
+        )
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl Policy {
+    /// The standard policy with what the environment says:
+    ///
+    /// | variable | as |
+    /// |---|---|
+    /// | `DEADLINE_MODE` | [`mode`](Self::mode): `off`, `observe`, `propagate`, `enforce` |
+    /// | `DEADLINE_CANARY` | [`canary`](Self::canary): `enforce 5%`, `enforce 0.5%` |
+    /// | `DEADLINE_MAX`, `DEADLINE_DEFAULT`, `DEADLINE_MIN`, `DEADLINE_RESERVE` | durations: `450ms`, `1m 30s` |
+    /// | `DEADLINE_TRUST` | [`trust`](Self::trust): `ignore`, `shorten-only`, `full` |
+    /// | `DEADLINE_MALFORMED` | [`malformed`](Self::malformed): `reject`, `default` |
+    /// | `DEADLINE_DETAIL` | [`detail`](Self::detail): `on`, `off` |
+    ///
+    /// # Errors
+    /// [`PolicyError`] for a value that is not understood; it says what is. Nothing is guessed.
+    pub fn from_env() -> Result<Self, PolicyError> {
+        Self::new().with_env()
+    }
+
+    /// This policy where the environment says nothing else; see [`from_env`](Self::from_env).
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env).
+    pub fn with_env(self) -> Result<Self, PolicyError> {
+        // A value that is not Unicode is shown as far as it can be, and refused like any other.
+        self.with_vars(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into()))
+    }
+
+    /// As [`with_env`](Self::with_env), from any source of named values.
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env).
+    ///
+    /// ```
+    /// use deadline_runtime::http::Policy;
+    ///
+    /// let wrong = Policy::new().with_vars(|name| (name == "DEADLINE_MODE").then(|| "on".to_owned()));
+    /// assert_eq!(
+    ///     wrong.unwrap_err().to_string(),
+    ///     "DEADLINE_MODE=`on` is not accepted: it takes `off`, `observe`, `propagate` or `enforce`"
+    /// );
+    /// ```
+    pub fn with_vars(
+        self,
+        mut lookup: impl FnMut(&str) -> Option<String>,
+    ) -> Result<Self, PolicyError> {
+        let mut read = Reader(&mut lookup);
+        let mut policy = self;
+        if let Some(mode) = read.get("DEADLINE_MODE", MODE, mode)? {
+            policy = policy.mode(mode);
+        }
+        if let Some((mode, share)) = read.get("DEADLINE_CANARY", CANARY, canary)? {
+            policy = policy.canary(mode, share);
+        }
+        if let Some(max) = read.get("DEADLINE_MAX", DURATION, duration)? {
+            policy = policy.max(max);
+        }
+        if let Some(default) = read.get("DEADLINE_DEFAULT", DURATION, duration)? {
+            policy = policy.default(default);
+        }
+        if let Some(min) = read.get("DEADLINE_MIN", DURATION, duration)? {
+            policy = policy.min(min);
+        }
+        if let Some(reserve) = read.get("DEADLINE_RESERVE", DURATION, duration)? {
+            policy = policy.reserve(reserve);
+        }
+        if let Some(trust) = read.get("DEADLINE_TRUST", TRUST, trust)? {
+            policy = policy.trust(trust);
+        }
+        if let Some(malformed) = read.get("DEADLINE_MALFORMED", MALFORMED, malformed)? {
+            policy = policy.malformed(malformed);
+        }
+        if let Some(detail) = read.get("DEADLINE_DETAIL", SWITCH, switch)? {
+            policy = policy.detail(detail);
+        }
+        Ok(policy)
+    }
+}
+
+struct Reader<'a, L>(&'a mut L);
+
+impl<L: FnMut(&str) -> Option<String>> Reader<'_, L> {
+    fn get<T>(
+        &mut self,
+        name: &'static str,
+        accepted: &'static str,
+        parse: fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, PolicyError> {
+        let Some(value) = (self.0)(name) else {
+            return Ok(None);
+        };
+        match parse(value.trim()) {
+            Some(parsed) => Ok(Some(parsed)),
+            None => Err(PolicyError {
+                name,
+                value: value.chars().take(64).collect(),
+                accepted,
+            }),
+        }
+    }
+}
+
+fn mode(text: &str) -> Option<Mode> {
+    text.parse().ok()
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    parse_duration(text).ok()
+}
+
+/// `enforce 0.5%`; digits only, so that no sign and no exponent is taken for a number.
+fn canary(text: &str) -> Option<(Mode, u16)> {
+    let (name, share) = text.split_once(' ')?;
+    let share = share.trim_start().strip_suffix('%')?;
+    let (whole, tenth) = share.split_once('.').unwrap_or((share, "0"));
+    let digits = |text: &str, most: usize| {
+        let fits = (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+        fits.then(|| text.parse::<u16>().ok()).flatten()
+    };
+    let per_mille = digits(whole, 3)? * 10 + digits(tenth, 1)?;
+    (per_mille <= 1_000).then_some((mode(name)?, per_mille))
+}
+
+fn trust(text: &str) -> Option<Trust> {
+    [
+        ("ignore", Trust::Ignore),
+        ("shorten-only", Trust::ShortenOnly),
+        ("full", Trust::Full),
+    ]
+    .into_iter()
+    .find_map(|(word, trust)| text.eq_ignore_ascii_case(word).then_some(trust))
+}
+
+fn malformed(text: &str) -> Option<Malformed> {
+    [
+        ("reject", Malformed::Reject),
+        ("default", Malformed::Default),
+    ]
+    .into_iter()
+    .find_map(|(word, malformed)| text.eq_ignore_ascii_case(word).then_some(malformed))
+}
+
+fn switch(text: &str) -> Option<bool> {
+    [("on", true), ("off", false)]
+        .into_iter()
+        .find_map(|(word, on)| text.eq_ignore_ascii_case(word).then_some(on))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &'static str) -> Result<Policy, PolicyError> {
+        Policy::new().with_vars(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn the_environment_is_read() {
+        let mode = with("DEADLINE_MODE", "Observe").map(|policy| policy.mode);
+        assert_eq!(mode, Ok(Mode::Observe));
+        let canary = with("DEADLINE_CANARY", "enforce 0.5%").map(|policy| policy.canary);
+        assert_eq!(canary, Ok(Some((Mode::Enforce, 5))));
+        let max = with("DEADLINE_MAX", "1m 30s").map(|policy| policy.max);
+        assert_eq!(max, Ok(Duration::from_secs(90)));
+        let trust = with("DEADLINE_TRUST", "full").map(|policy| policy.trust);
+        assert_eq!(trust, Ok(Trust::Full));
+        let malformed = with("DEADLINE_MALFORMED", "default").map(|policy| policy.malformed);
+        assert_eq!(malformed, Ok(Malformed::Default));
+        let detail = with("DEADLINE_DETAIL", "on").map(|policy| policy.detail);
+        assert_eq!(detail, Ok(true));
+    }
+
+    #[test]
+    fn nothing_is_guessed_and_the_error_says_what_is_accepted() {
+        let wrong = [
+            ("DEADLINE_MODE", "enforced"),
+            ("DEADLINE_MODE", ""),
+            ("DEADLINE_MAX", "450"),
+            ("DEADLINE_DEFAULT", "1e3ms"),
+            ("DEADLINE_MIN", "-5ms"),
+            ("DEADLINE_RESERVE", "5%"),
+            ("DEADLINE_TRUST", "yes"),
+            ("DEADLINE_MALFORMED", "ignore"),
+            ("DEADLINE_DETAIL", "1"),
+            ("DEADLINE_CANARY", "5%"),
+            ("DEADLINE_CANARY", "enforce +5%"),
+            ("DEADLINE_CANARY", "enforce 100.1%"),
+            ("DEADLINE_CANARY", "enforce 5"),
+        ];
+        for (name, value) in wrong {
+            let error = with(name, value).map(|_| ()).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{name}=`{value}` is not accepted: it takes ")),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! [`Exchange`]: one request from its head to the end of its answer.
+//!
+//! It lives in the response future until there is a head, then in the response body until the last frame, so that the
+//! end of the request is seen wherever it comes. Each exchange ends in exactly one of these ways, and at most one event
+//! is made:
+//!
+//! * [`finish`](Exchange::finish): the answer went out. Where nothing is enforced: what would have been stopped is said.
+//! * [`stopped`](Exchange::stopped): the deadline or a cancel ended it, before or within the answer.
+//! * dropped: whoever ran it has dropped it. The root context is cancelled, so that what the request spawned stops.
+
+use std::sync::Arc;
+
+use ::http::{Response, StatusCode};
+use bytes::Bytes;
+
+use super::event::{self, Verdict};
+use super::layer::Shared;
+use super::progress::{Progress, Stage};
+use crate::context::{Context, Mode};
+use crate::http::answer::{self, Answer};
+use crate::http::codec;
+use crate::stop::{Brief, Cause, Limit, Phase};
+use crate::time::Deadline;
+
+pub(super) struct Exchange {
+    pub(super) shared: Arc<Shared>,
+    pub(super) cx: Context,
+    pub(super) progress: Arc<Progress>,
+    /// What it would have been refused for at its start, where nothing is refused.
+    would: Option<Cause>,
+    open: bool,
+}
+
+impl Exchange {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        cx: Context,
+        progress: Arc<Progress>,
+        would: Option<Cause>,
+    ) -> Self {
+        Self {
+            open: cx.mode() != Mode::Off,
+            shared,
+            cx,
+            progress,
+            would,
+        }
+    }
+
+    pub(super) fn enforces(&self) -> bool {
+        self.cx.mode().enforces()
+    }
+
+    /// When the answer has to be out.
+    pub(super) fn end(&self) -> Option<Deadline> {
+        self.cx.node().and_then(|node| node.limits.hard)
+    }
+
+    /// Why this request itself was ended, if it was: by a cancel, or by the end of everything.
+    pub(super) fn ended(&self, now: Deadline) -> Option<Cause> {
+        let cancelled = self.cx.node().and_then(|node| node.signal.get());
+        match (cancelled, self.end()) {
+            (Some((cause, _)), _) => Some(cause),
+            (None, Some(end)) if end <= now => Some(Cause::DeadlineExceeded),
+            _ => None,
+        }
+    }
+
+    /// The request was stopped before there was an answer.
+    pub(super) fn stopped(mut self, stop: Brief) -> Response<Bytes> {
+        let stage = self.progress.stage();
+        let stop = match stop.phase {
+            Phase::Wait => Brief {
+                phase: stage.phase(),
+                ..stop
+            },
+            _ => stop,
+        };
+        // The client has not delivered in time, and may be told so.
+        let slow_client = stage == Stage::RequestBody && stop.cause == Cause::DeadlineExceeded;
+        self.close(&stop);
+        Answer {
+            status: slow_client.then_some(StatusCode::REQUEST_TIMEOUT),
+            ..self.answer(&stop)
+        }
+        .response(stop.cause)
+    }
+
+    /// The caller's deadline cannot be read.
+    pub(super) fn refused(mut self, malformed: codec::Malformed) -> Response<Bytes> {
+        let stop = self.brief(Cause::BadDeadline, Phase::Start);
+        self.close(&stop);
+        Answer {
+            text: Some(malformed.to_string()),
+            ..self.answer(&stop)
+        }
+        .response(stop.cause)
+    }
+
+    /// The handler has answered, and its answer hides a stop.
+    pub(super) fn replaced(mut self, stop: &Brief) -> Response<Bytes> {
+        self.close(stop);
+        self.answer(stop).response(stop.cause)
+    }
+
+    /// The answer was cut off within its body.
+    pub(super) fn cut(mut self, cause: Cause) -> Brief {
+        let stop = self.brief(cause, Phase::Body);
+        self.close(&stop);
+        stop
+    }
+
+    /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
+    pub(super) fn answered(mut self, stop: &Brief) {
+        self.close(stop);
+    }
+
+    /// The end of the request as a whole.
+    pub(super) fn of_request(&self, cause: Cause) -> Brief {
+        self.brief(cause, self.progress.stage().phase())
+    }
+
+    /// The answer went out, or was handed to an outer layer as an error.
+    pub(super) fn finish(mut self) {
+        if !self.open {
+            return;
+        }
+        self.open = false;
+        if self.enforces() {
+            return;
+        }
+        let over = self.over();
+        let cause = self.would.or(over.map(|_| Cause::DeadlineExceeded));
+        if let Some(cause) = cause {
+            let phase = match self.would {
+                Some(_) => Phase::Start,
+                None => self.progress.stage().phase(),
+            };
+            let by = over.unwrap_or_default();
+            let stop = self.brief(cause, phase);
+            event::emit(&self.cx, &stop, Verdict::WouldStop(by));
+        }
+    }
+
+    /// By how much the work was past its end.
+    fn over(&self) -> Option<std::time::Duration> {
+        let node = self.cx.node()?;
+        let end = match self.progress.stage() {
+            Stage::ResponseBody => node.limits.hard,
+            _ => node.limits.soft,
+        };
+        let over = Deadline::now().since(end?);
+        (!over.is_zero()).then_some(over)
+    }
+
+    fn close(&mut self, stop: &Brief) {
+        self.open = false;
+        self.cx.cancel(stop.cause);
+        event::emit(&self.cx, stop, Verdict::Stopped);
+    }
+
+    fn answer(&self, stop: &Brief) -> Answer {
+        let policy = &self.shared.policy;
+        Answer {
+            request_id: self.cx.request_id(),
+            detail: policy
+                .shows_detail()
+                .then(|| answer::detail(stop))
+                .flatten(),
+            retry_after: Some(policy.retries_after()),
+            ..Answer::default()
+        }
+    }
+
+    /// A stop of the request as a whole.
+    fn brief(&self, cause: Cause, phase: Phase) -> Brief {
+        let node = self.cx.node();
+        let started = node.map_or_else(Deadline::now, |node| node.started);
+        Brief {
+            cause,
+            phase,
+            operation: self.shared.operation,
+            limit: Limit {
+                operation: self.shared.operation,
+                location: self.shared.location,
+            },
+            budget: self.end().map(|end| end.since(started)),
+            elapsed: Deadline::now().since(started),
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if !self.open {
+            return;
+        }
+        self.open = false;
+        // A panic unwinds through here as well; that is not the client's doing.
+        let cause = if self.shared.outermost && !std::thread::panicking() {
+            Cause::ClientCancelled
+        } else {
+            Cause::Abandoned
+        };
+        self.cx.cancel(cause);
+        // What the order of events says: after the deadline nobody can leave any more.
+        let cancelled = self.cx.node().and_then(|node| node.signal.get());
+        let cause = cancelled.map_or(cause, |(cause, _)| cause);
+        let stop = self.brief(cause, self.progress.stage().phase());
+        event::emit(&self.cx, &stop, Verdict::Stopped);
+    }
+}

@@ -1,0 +1,77 @@
+//! [`DeadlineLayer`].
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use tower_layer::Layer;
+
+use super::service::DeadlineService;
+use crate::http::Policy;
+
+/// Runs the service below it inside the deadline of each request.
+///
+/// For every request it reads how long the caller waits, makes the root [`Context`](crate::Context) (also found in the
+/// request's extensions), runs the service in it and answers for it when it is stopped: `application/problem+json` with
+/// the cause, and the header `x-deadline-cause`. Queueing behind this layer, the bodies and the handler share the one
+/// deadline. When a scope of the request was stopped and the handler answers 5xx without our header, because its error
+/// type knows only one way to fail, the answer of the stop is sent instead; a stop that a fallback replaced does not
+/// count.
+///
+/// How much of this happens is the [`Mode`](crate::Mode) of the policy.
+///
+/// ```
+/// use std::time::Duration;
+/// use deadline_runtime::http::{DeadlineLayer, Policy};
+/// use tower::ServiceBuilder;
+///
+/// let policy = Policy::new().default(Duration::from_millis(1_500));
+/// let stack = ServiceBuilder::new().layer(DeadlineLayer::new("dashboard", policy));
+/// # let _ = stack;
+/// ```
+#[derive(Debug, Clone)]
+pub struct DeadlineLayer {
+    shared: Arc<Shared>,
+}
+
+/// What every request of one layer has in common.
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    pub(super) operation: &'static str,
+    pub(super) location: &'static Location<'static>,
+    pub(super) policy: Policy,
+    pub(super) outermost: bool,
+}
+
+impl DeadlineLayer {
+    /// A layer whose requests are called `operation` in events and reports. The place of the call is what
+    /// [`Stopped::limited_by`](crate::Stopped::limited_by) names.
+    #[must_use]
+    #[track_caller]
+    pub fn new(operation: &'static str, policy: Policy) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                operation,
+                location: Location::caller(),
+                policy,
+                outermost: true,
+            }),
+        }
+    }
+
+    /// Whether a request that is dropped before its answer is complete was dropped because its client has gone. True
+    /// unless said otherwise; with another timeout layer outside this one say `false`, because that drops requests
+    /// too, and the cause is then `abandoned`.
+    #[must_use]
+    pub fn outermost(mut self, outermost: bool) -> Self {
+        Arc::make_mut(&mut self.shared).outermost = outermost;
+        self
+    }
+}
+
+impl<S> Layer<S> for DeadlineLayer {
+    type Service = DeadlineService<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        DeadlineService::new(inner, self.shared.clone())
+    }
+}

@@ -1,0 +1,194 @@
+//! [`ResponseBody`].
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use super::exchange::Exchange;
+use crate::scope::Driver;
+use crate::stop::{Details, Stopped};
+use crate::time::Deadline;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+pin_project! {
+    /// The body of an answer, inside the deadline of its request: it ends by then.
+    ///
+    /// One that is still not complete is cut off with an error, which the server turns into a broken connection, so
+    /// that nobody takes a part for the whole. It is produced with the request's context in place. Dropped before its
+    /// end it is a client that has gone.
+    pub struct ResponseBody<B> {
+        // Dropped before the body, so that what the body owns finds the cause recorded.
+        within: Option<Within>,
+        #[pin]
+        kind: Kind<B>,
+    }
+}
+
+pin_project! {
+    #[project = KindProj]
+    enum Kind<B> {
+        Handlers { #[pin] body: B },
+        Ours { bytes: Option<Bytes> },
+    }
+}
+
+/// What a body needs that is not complete yet.
+struct Within {
+    exchange: Exchange,
+    driver: Option<Pin<Box<Driver>>>,
+    begun: bool,
+    /// How many bytes are to come, where that is known: servers do not ask a body whose length they know for its end.
+    left: Option<u64>,
+}
+
+impl<B> ResponseBody<B> {
+    /// A complete answer of the layer.
+    pub(super) fn ours(bytes: Bytes) -> Self {
+        let kind = Kind::Ours { bytes: Some(bytes) };
+        Self { within: None, kind }
+    }
+
+    /// A body that nobody watches.
+    pub(super) fn free(body: B) -> Self {
+        let kind = Kind::Handlers { body };
+        Self { within: None, kind }
+    }
+}
+
+impl<B: Body> ResponseBody<B> {
+    pub(super) fn within(body: B, exchange: Exchange, length: Option<u64>) -> Self {
+        let within = Within {
+            left: body.size_hint().exact().or(length),
+            exchange,
+            driver: None,
+            begun: false,
+        };
+        Self {
+            within: Some(within),
+            kind: Kind::Handlers { body },
+        }
+    }
+}
+
+impl<B> Body for ResponseBody<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.project();
+        let mut body = match this.kind.project() {
+            KindProj::Handlers { body } => body,
+            KindProj::Ours { bytes } => {
+                return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))));
+            }
+        };
+        let Some(within) = this.within.as_mut() else {
+            return body.poll_frame(cx).map_err(Into::into);
+        };
+        // A source that is always ready must end as well; only a first frame that came late is still sent.
+        if within.begun {
+            if let Some(stopped) = Within::cut(this.within) {
+                return Poll::Ready(Some(Err(stopped.into())));
+            }
+        }
+        let Some(within) = this.within.as_mut() else {
+            return Poll::Ready(None);
+        };
+        let polled = within
+            .exchange
+            .cx
+            .enter(|| body.as_mut().poll_frame(cx))
+            .map_err(Into::into);
+        match polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                within.begun = true;
+                if within.is_last(&frame) || body.is_end_stream() {
+                    Within::complete(this.within);
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(end) => {
+                Within::complete(this.within);
+                Poll::Ready(end)
+            }
+            Poll::Pending => {
+                if let Some(stopped) = Within::cut(this.within) {
+                    return Poll::Ready(Some(Err(stopped.into())));
+                }
+                if let Some(within) = this.within.as_mut() {
+                    within.wait(cx);
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Handlers { body } => body.is_end_stream(),
+            Kind::Ours { bytes } => bytes.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Handlers { body } => body.size_hint(),
+            Kind::Ours { bytes } => {
+                let length = bytes.as_ref().map_or(0, Bytes::len);
+                SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
+impl Within {
+    /// The stop, if the request has been ended by now.
+    fn cut(this: &mut Option<Self>) -> Option<Stopped> {
+        let within = this.as_ref()?;
+        if !within.exchange.enforces() {
+            return None;
+        }
+        let cause = within.exchange.ended(Deadline::now())?;
+        let stop = this.take()?.exchange.cut(cause);
+        Some(Stopped::new(Details::of(&stop)))
+    }
+
+    fn complete(this: &mut Option<Self>) {
+        if let Some(within) = this.take() {
+            within.exchange.finish();
+        }
+    }
+
+    fn is_last(&mut self, frame: &Frame<Bytes>) -> bool {
+        let Some(data) = frame.data_ref() else {
+            return frame.is_trailers();
+        };
+        let length = u64::try_from(data.remaining()).unwrap_or(u64::MAX);
+        self.left = self.left.map(|left| left.saturating_sub(length));
+        self.left == Some(0)
+    }
+
+    /// Wakes the task at the end and when the request is cancelled.
+    fn wait(&mut self, cx: &mut Context<'_>) {
+        if !self.exchange.enforces() {
+            return;
+        }
+        let driver = self
+            .driver
+            .get_or_insert_with(|| Box::pin(Driver::default()));
+        driver
+            .as_mut()
+            .wait(self.exchange.end(), self.exchange.cx.node().cloned(), cx);
+    }
+}

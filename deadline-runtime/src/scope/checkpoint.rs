@@ -1,0 +1,77 @@
+//! What the expansion calls where it returns early.
+
+use std::panic::Location;
+
+use super::life::State;
+use crate::context::Missing;
+use crate::context::current;
+use crate::stop::{FromStopped, Phase, Stopped};
+use crate::time::Deadline;
+
+/// The stop of the running scope, if it is stopped; `None` outside any scope.
+///
+/// Reads the clock itself: in a loop that never gives its thread away no timer fires.
+#[track_caller]
+#[must_use]
+pub fn checkpoint() -> Option<Stopped> {
+    at(Location::caller())
+}
+
+fn at(location: &'static Location<'static>) -> Option<Stopped> {
+    current::with_path(|frame, path| {
+        crate::trip::count(frame);
+        let cause = frame.stopped(Deadline::now)?;
+        let stopped = frame.stop_error(
+            cause,
+            Phase::Compute,
+            Deadline::now(),
+            location,
+            path.to_vec(),
+        );
+        frame.note_stop(&stopped);
+        Some(stopped)
+    })
+    .flatten()
+}
+
+/// The return value of a stopped function.
+#[must_use]
+pub fn stop<T: FromStopped>(stopped: Stopped) -> T {
+    T::from_stopped(stopped)
+}
+
+/// Gives an async block its type: the expansion has a `return` of this before the body, where it is never reached.
+#[must_use]
+pub fn returns<T>() -> T {
+    unreachable!("this stands behind a return and is never called")
+}
+
+/// The value of a stopped function that has a fallback, recorded as missing.
+pub fn instead<T>(stopped: Stopped, fallback: impl FnOnce(Stopped) -> T) -> T {
+    fallback(missed(stopped))
+}
+
+/// Records that the result of the stopped operation is missing from the answer.
+pub(super) fn missed(stopped: Stopped) -> Stopped {
+    current::with(|frame| {
+        let missing = Missing {
+            operation: stopped.operation(),
+            cause: stopped.cause(),
+        };
+        let node = frame.node();
+        node.records().missing(missing);
+        node.forget_stop(&stopped);
+    });
+    stopped
+}
+
+/// The same, where the scope is over and knows its node.
+pub(super) fn missed_by(stopped: &Stopped, state: &State) {
+    if let Some(node) = &state.node {
+        node.records().missing(Missing {
+            operation: state.description().name,
+            cause: stopped.cause(),
+        });
+        node.forget_stop(stopped);
+    }
+}

@@ -1,0 +1,114 @@
+//! [`Gate`]: an await of a future that knows nothing of deadlines.
+
+use std::future::{Future, IntoFuture};
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{self, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::context::current;
+use crate::figure::Budgeted;
+use crate::time::Deadline;
+
+/// An awaited future. Annotated ones pass as they are, because they test the context themselves; all others get a gate.
+#[derive(Debug)]
+pub struct At<F>(pub F);
+
+impl<F: Budgeted> At<F> {
+    /// The future itself.
+    #[inline(always)]
+    pub fn deadline_gate(self) -> F {
+        self.0
+    }
+}
+
+/// The same for futures that are not annotated.
+pub trait Leaf {
+    /// The gated future.
+    type Gated;
+    /// Puts the gate around it.
+    fn deadline_gate(self) -> Self::Gated;
+}
+
+impl<F> Leaf for At<F> {
+    type Gated = Gate<F>;
+
+    #[inline(always)]
+    #[track_caller]
+    fn deadline_gate(self) -> Gate<F> {
+        Gate {
+            future: self.0,
+            location: Location::caller(),
+        }
+    }
+}
+
+/// What is awaited. Turned into a future by `await` itself, so that whatever is not one is reported as if it stood there
+/// without us.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Gate<F> {
+    future: F,
+    location: &'static Location<'static>,
+}
+
+impl<F: IntoFuture> IntoFuture for Gate<F> {
+    type Output = F::Output;
+    type IntoFuture = Gated<F::IntoFuture>;
+
+    #[inline(always)]
+    fn into_future(self) -> Gated<F::IntoFuture> {
+        Gated {
+            future: self.future.into_future(),
+            location: self.location,
+            open: false,
+        }
+    }
+}
+
+pin_project! {
+    /// Does not begin work that nobody has time for: in a scope that is stopped it stays pending without polling its
+    /// future, and the scope then drops its body and makes the error.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Gated<F> {
+        #[pin]
+        future: F,
+        location: &'static Location<'static>,
+        open: bool,
+    }
+}
+
+impl<F: Future> Future for Gated<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if !*this.open {
+            if closed(this.location) {
+                return Poll::Pending;
+            }
+            *this.open = true;
+        }
+        let polled = this.future.poll(cx);
+        if polled.is_pending() {
+            current::with(|frame| frame.seen.at = Some(this.location));
+        }
+        polled
+    }
+}
+
+/// Whether the running scope is stopped.
+#[inline(never)]
+fn closed(location: &'static Location<'static>) -> bool {
+    current::with(|frame| {
+        crate::trip::count(frame);
+        let closed = frame.stopped(Deadline::now).is_some();
+        if closed {
+            frame.seen.at = Some(location);
+        }
+        closed
+    })
+    .unwrap_or(false)
+}

@@ -1,0 +1,85 @@
+//! [`Guard`]: an await inside a scope that tidies up.
+
+use std::future::{Future, IntoFuture};
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{self, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::context::current;
+use crate::stop::{Phase, Stopped};
+use crate::time::Deadline;
+
+pin_project! {
+    /// Hands the stop to the body itself, so that `?` unwinds it normally and what follows can tidy up.
+    ///
+    /// A stop is level-triggered: every later guard sees it again. From the second delivery on a guard first gives the
+    /// thread away once, so that a loop which swallows the error cannot spin.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Guard<F> {
+        #[pin]
+        future: F,
+        location: &'static Location<'static>,
+        begun: bool,
+        yielded: bool,
+    }
+}
+
+/// Guards one await.
+#[track_caller]
+pub fn guard<F: IntoFuture>(future: F) -> Guard<F::IntoFuture> {
+    Guard {
+        future: future.into_future(),
+        location: Location::caller(),
+        begun: false,
+        yielded: false,
+    }
+}
+
+impl<F: Future> Future for Guard<F> {
+    type Output = Result<F::Output, Stopped>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if !*this.begun {
+            if let Some(delivery) = deliver(this.location, this.yielded, cx) {
+                return delivery.map(Err);
+            }
+            *this.begun = true;
+        }
+        // A value that is ready is a value.
+        if let Poll::Ready(value) = this.future.poll(cx) {
+            return Poll::Ready(Ok(value));
+        }
+        current::with(|frame| frame.seen.at = Some(this.location));
+        match deliver(this.location, this.yielded, cx) {
+            Some(delivery) => delivery.map(Err),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// `None` while the scope is not stopped.
+#[inline(never)]
+fn deliver(
+    location: &'static Location<'static>,
+    yielded: &mut bool,
+    cx: &mut task::Context<'_>,
+) -> Option<Poll<Stopped>> {
+    current::with_path(|frame, path| {
+        crate::trip::count(frame);
+        let now = Deadline::now();
+        let cause = frame.stopped(|| now)?;
+        if frame.deliveries > 0 && !*yielded {
+            *yielded = true;
+            cx.waker().wake_by_ref();
+            return Some(Poll::Pending);
+        }
+        frame.deliveries = frame.deliveries.saturating_add(1);
+        let stopped = frame.stop_error(cause, Phase::Wait, now, location, path.to_vec());
+        frame.note_stop(&stopped);
+        Some(Poll::Ready(stopped))
+    })
+    .flatten()
+}

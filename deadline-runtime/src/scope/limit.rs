@@ -1,0 +1,172 @@
+//! [`Limit`]: the cap of a `#[budget]` statement.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::task::{self, Poll};
+
+use pin_project_lite::pin_project;
+
+use super::checkpoint::{missed, missed_by};
+use super::gate::At;
+use super::life::{Life, State};
+use super::operation::{Operation, Spec};
+use crate::context::current;
+use crate::figure::Figure;
+use crate::stop::Stopped;
+use crate::time::Deadline;
+
+/// One deadline that every await of a statement shares. It starts where the statement starts.
+#[derive(Clone, Copy)]
+pub struct Limit {
+    operation: &'static Operation,
+    started: Deadline,
+    end: Option<Deadline>,
+}
+
+impl Limit {
+    /// Starts the clock of the statement.
+    #[must_use]
+    pub fn start<B: Figure>(spec: &'static Spec<B>) -> Self {
+        let started = Deadline::now();
+        let soft = current::with(|frame| frame.limits.soft).flatten();
+        let left = soft.map(|soft| soft.since(started));
+        let end = spec
+            .operation
+            .budget
+            .granted(left)
+            .map(|granted| started.plus(granted));
+        Self {
+            operation: &spec.operation,
+            started,
+            end,
+        }
+    }
+
+    /// Starts the clock of a statement inside a statement: it ends with the outer one at the latest.
+    #[must_use]
+    pub fn within<B: Figure>(self, spec: &'static Spec<B>) -> Self {
+        let inner = Self::start(spec);
+        match (self.end, inner.end) {
+            (Some(outer), Some(end)) if end < outer => inner,
+            (None, _) => inner,
+            (Some(_), _) => Self {
+                started: inner.started,
+                ..self
+            },
+        }
+    }
+
+    /// Runs one await of the statement.
+    #[inline(always)]
+    pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> {
+        Limited {
+            life: Life::new(self.state(), future.into_future()),
+        }
+    }
+
+    /// Runs one await of a statement with a fallback.
+    #[inline(always)]
+    pub fn run_or_miss<F: IntoFuture>(self, future: F) -> LimitedOrMissed<F::IntoFuture> {
+        LimitedOrMissed {
+            limited: self.run(future),
+        }
+    }
+
+    #[inline]
+    fn state(self) -> State {
+        let mut state = State::under(Some(self.operation), None);
+        state.started = Some(self.started);
+        state.hard = self.end;
+        state.flags.fixed = true;
+        state
+    }
+}
+
+pin_project! {
+    /// An await under a cap.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Limited<F> {
+        #[pin]
+        life: Life<F>,
+    }
+}
+
+impl<F: Future> Limited<F> {
+    pub(super) fn new(state: State, future: F) -> Self {
+        Self {
+            life: Life::new(state, future),
+        }
+    }
+}
+
+impl<F: Future> Future for Limited<F> {
+    type Output = Result<F::Output, Stopped>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        self.project().life.poll(cx)
+    }
+}
+
+pin_project! {
+    /// An await under a cap whose miss is replaced.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct LimitedOrMissed<F> {
+        #[pin]
+        limited: Limited<F>,
+    }
+}
+
+/// The value of an await, and whether something inside it ended by exactly this cap.
+pub struct Capped<T> {
+    value: Result<T, Stopped>,
+    by_own_limit: Option<Stopped>,
+}
+
+impl<F: Future> Future for LimitedOrMissed<F> {
+    type Output = At<Capped<F::Output>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let mut limited = self.project().limited;
+        let value = std::task::ready!(limited.as_mut().poll(cx));
+        let state = limited.life.state();
+        let by_own_limit = match &value {
+            Ok(_) => state.own_limit_hit(),
+            Err(_) => None,
+        };
+        if let Err(stopped) = &value {
+            missed_by(stopped, state);
+        }
+        Poll::Ready(At(Capped {
+            value,
+            by_own_limit,
+        }))
+    }
+}
+
+impl<T, E> At<Capped<Result<T, E>>> {
+    /// A callee that returns the stop of exactly this cap as its error missed it, whatever its error type is.
+    #[allow(clippy::missing_errors_doc, reason = "part of the expansion")]
+    pub fn deadline_settle(self) -> Result<Result<T, E>, Stopped> {
+        match (self.0.value, self.0.by_own_limit) {
+            (Ok(Err(_)), Some(stopped)) => Err(missed(stopped)),
+            (value, _) => value,
+        }
+    }
+}
+
+/// The same for values that are not results.
+pub trait Settle {
+    /// What the await yields.
+    type Value;
+    /// The value, or the miss.
+    #[allow(clippy::missing_errors_doc, reason = "part of the expansion")]
+    fn deadline_settle(self) -> Result<Self::Value, Stopped>;
+}
+
+impl<T> Settle for At<Capped<T>> {
+    type Value = T;
+    fn deadline_settle(self) -> Result<T, Stopped> {
+        self.0.value
+    }
+}

@@ -1,0 +1,33 @@
+//! Scopes: one run of an annotated function or statement.
+//!
+//! * [`operation`]: what is declared about a scope.
+//! * [`life`]: its state machine, the same for every kind.
+//! * [`driver`] and [`timer`]: what wakes it.
+//! * [`outcome`]: how its end is made visible.
+//! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
+//! * [`gate`], [`guard`], [`checkpoint`]: where a running body meets a stop.
+
+mod checkpoint;
+mod driver;
+mod gate;
+mod guard;
+mod life;
+mod limit;
+mod operation;
+mod outcome;
+mod run;
+mod scoped;
+mod shield;
+mod timer;
+
+pub use self::checkpoint::{checkpoint, instead, returns, stop};
+pub(crate) use self::driver::Driver;
+pub use self::gate::{At, Gate, Gated, Leaf};
+pub use self::guard::{Guard, guard};
+pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
+pub(crate) use self::operation::Operation;
+pub use self::operation::Spec;
+pub(crate) use self::outcome::TARGET;
+pub use self::run::Run;
+pub use self::scoped::{Carry, Fallback, OnStop, Parent, Scoped};
+pub use self::shield::Shield;

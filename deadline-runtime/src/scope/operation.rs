@@ -1,0 +1,94 @@
+//! [`Operation`] and [`Spec`]: what is written about a scope where it is declared.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::time::Duration;
+
+use crate::figure::Figure;
+use crate::stop::Limit;
+use crate::time::Budget;
+
+/// The name, the place and the figures of a scope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation {
+    pub(crate) name: &'static str,
+    pub(crate) location: &'static Location<'static>,
+    pub(crate) budget: Budget,
+    /// Running without any deadline in scope is an error.
+    pub(crate) parent_required: bool,
+}
+
+impl Operation {
+    pub(crate) const UNNAMED: Self = Self {
+        name: "unnamed",
+        location: Location::caller(),
+        budget: Budget::inherited(),
+        parent_required: false,
+    };
+
+    pub(crate) const fn limit(&self) -> Limit {
+        Limit {
+            operation: self.name,
+            location: self.location,
+        }
+    }
+}
+
+/// The declaration of an annotated function or statement, with its budget in the type.
+#[derive(Debug)]
+pub struct Spec<B> {
+    pub(crate) operation: Operation,
+    budget: PhantomData<fn() -> B>,
+}
+
+impl<B: Figure> Spec<B> {
+    /// The place of the caller is what `Stopped::limited_by` names.
+    #[track_caller]
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            operation: Operation {
+                name,
+                location: Location::caller(),
+                budget: B::BUDGET,
+                parent_required: false,
+            },
+            budget: PhantomData,
+        }
+    }
+
+    /// Milliseconds kept for the answer.
+    #[must_use]
+    pub const fn reserve(mut self, millis: u64) -> Self {
+        self.operation.budget = self.operation.budget.reserve(Duration::from_millis(millis));
+        self
+    }
+
+    /// Milliseconds a useful run needs.
+    #[must_use]
+    pub const fn min(mut self, millis: u64) -> Self {
+        self.operation.budget = self.operation.budget.min(Duration::from_millis(millis));
+        self
+    }
+
+    /// What a useful run needs, in percent of the budget.
+    #[must_use]
+    pub const fn min_percent(mut self, percent: u64) -> Self {
+        self.operation.budget = self.operation.budget.min_percent(percent);
+        self
+    }
+
+    /// Milliseconds for tidying up after a stop.
+    #[must_use]
+    pub const fn cleanup(mut self, millis: u64) -> Self {
+        self.operation.budget = self.operation.budget.cleanup(Duration::from_millis(millis));
+        self
+    }
+
+    /// Running without any deadline in scope is an error.
+    #[must_use]
+    pub const fn parent_required(mut self) -> Self {
+        self.operation.parent_required = true;
+        self
+    }
+}

@@ -1,0 +1,111 @@
+//! [`Shield`]: a bounded piece of work that an ancestor's stop does not cut.
+
+use std::future::IntoFuture;
+
+use super::life::{Flags, State};
+use super::limit::Limited;
+use super::operation::{Operation, Spec};
+use crate::context::Mode;
+use crate::context::current::{self, Entered, Frame, Inherited, Poller, Seen};
+use crate::context::node::{Limits, Node, Request, Seed};
+use crate::figure::Figure;
+use crate::time::Deadline;
+
+/// An entered shield: from here until [`run`](Self::run) the shielded context is the ambient one, so that calls which
+/// are evaluated in between capture it instead of the context they are shielded from.
+///
+/// It is its own root: an ancestor's cancel does not reach it, and it ends at its own bound or at the ancestor's hard
+/// deadline, whichever is earlier.
+pub struct Shield {
+    operation: &'static Operation,
+    entered: Option<Entered>,
+    context: Option<Inherited>,
+    started: Deadline,
+}
+
+impl Shield {
+    /// Makes the shielded context and enters it.
+    #[must_use]
+    pub fn enter<B: Figure>(spec: &'static Spec<B>) -> Self {
+        let operation = &spec.operation;
+        let started = Deadline::now();
+        let around = current::with(|frame| {
+            (
+                frame.limits.hard,
+                frame.mode,
+                frame.depth,
+                frame.node().request_id(),
+            )
+        });
+        let (hard, mode, depth, id) = around.unwrap_or((None, Mode::Enforce, 0, None));
+        let granted = operation
+            .budget
+            .granted(hard.map(|hard| hard.since(started)));
+        let own = granted.map(|granted| started.plus(granted));
+        let end = Deadline::earlier(own, hard);
+        let limits = Limits {
+            soft: end,
+            hard: end,
+        };
+        let seed = Seed {
+            operation: *operation,
+            limits,
+            limit: operation.limit(),
+            own: true,
+            started,
+            mode,
+            depth: depth + 1,
+            of_scope: false,
+        };
+        let node = Node::root(
+            seed,
+            Request {
+                id,
+                ..Request::default()
+            },
+        );
+        let context = Inherited {
+            node: node.clone(),
+            soft: end,
+            owner: None,
+            depth: depth + 1,
+        };
+        let entered = current::enter(Frame {
+            node: Some(node),
+            also: None,
+            limits,
+            owner: None,
+            operation: Some(operation),
+            binds: true,
+            owns_node: true,
+            depth: depth + 1,
+            started,
+            mode,
+            poller: Poller::none(),
+            stop: None,
+            deliveries: 0,
+            seen: Seen::default(),
+        });
+        Self {
+            operation,
+            entered: Some(entered),
+            context: Some(context),
+            started,
+        }
+    }
+
+    /// Leaves the shielded context and runs the future under it. With less left before the ancestor's hard deadline
+    /// than the shield asks for, it is refused before it starts.
+    pub fn run<F: IntoFuture>(mut self, future: F) -> Limited<F::IntoFuture> {
+        drop(self.entered.take());
+        let mut state = State::under(Some(self.operation), self.context.take());
+        state.started = Some(self.started);
+        state.flags = Flags {
+            fixed: true,
+            replaces: true,
+            shield: true,
+            ..Flags::default()
+        };
+        Limited::new(state, future.into_future())
+    }
+}

@@ -1,0 +1,404 @@
+//! [`Stopped`]: the one error of this crate.
+
+use std::error::Error;
+use std::fmt;
+use std::panic::Location;
+use std::time::Duration;
+
+use super::{Cause, Phase};
+use crate::time::{Deadline, Short};
+
+/// Why a piece of work was stopped, which limit did it, and where.
+///
+/// Small (one pointer) and cheap to create. `Display` says in one line which limit won and where it came
+/// from; `Debug` adds the scopes that were running with what each had left.
+///
+/// ```
+/// use std::time::Duration;
+/// use deadline_runtime::{Budget, Cause, Context};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let cx = Context::root("report", Budget::new(Duration::from_millis(20)));
+/// let stopped = cx.run(std::future::pending::<()>()).await.unwrap_err();
+/// assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+/// assert_eq!(stopped.limited_by().operation(), "report");
+/// # }
+/// ```
+#[must_use = "a stop that is not returned leaves the caller without an answer"]
+pub struct Stopped(Box<Details>);
+
+/// The limit that was the binding one: whose it is and where it was written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    pub(crate) operation: &'static str,
+    pub(crate) location: &'static Location<'static>,
+}
+
+impl Limit {
+    /// The operation whose limit it is.
+    #[must_use]
+    pub const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// Where the limit was written: the file and line of the attribute or of the call that made the scope.
+    #[must_use]
+    pub const fn location(&self) -> &'static Location<'static> {
+        self.location
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ({}:{})",
+            self.operation,
+            self.location.file(),
+            self.location.line()
+        )
+    }
+}
+
+/// The figures of a stop without its owned parts: what a boundary needs of one that an error type has swallowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "read by the boundaries")]
+pub(crate) struct Brief {
+    pub(crate) cause: Cause,
+    pub(crate) phase: Phase,
+    pub(crate) operation: &'static str,
+    pub(crate) limit: Limit,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) elapsed: Duration,
+}
+
+impl Brief {
+    pub(crate) fn same_as(&self, stopped: &Stopped) -> bool {
+        self.cause == stopped.cause() && self.operation == stopped.operation()
+    }
+}
+
+pub(crate) struct Details {
+    pub(crate) cause: Cause,
+    pub(crate) phase: Phase,
+    /// The scope that saw the stop.
+    pub(crate) operation: &'static str,
+    pub(crate) limit: Limit,
+    /// The binding limit itself; `None` for a cancellation of work without a deadline.
+    pub(crate) deadline: Option<Deadline>,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) elapsed: Duration,
+    /// For a refusal: what a useful run needs and what was left.
+    pub(crate) needed: Option<(Duration, Duration)>,
+    pub(crate) no_deadline: bool,
+    pub(crate) location: &'static Location<'static>,
+    pub(crate) path: Vec<PathEntry>,
+    pub(crate) source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// One scope of the path that `Debug` prints.
+#[derive(Clone, Copy)]
+pub(crate) struct PathEntry {
+    pub(crate) operation: &'static str,
+    pub(crate) hard: Option<Deadline>,
+}
+
+#[cfg(feature = "http")]
+impl Details {
+    /// A stop seen from outside any scope.
+    pub(crate) fn of(stop: &Brief) -> Self {
+        Self {
+            cause: stop.cause,
+            phase: stop.phase,
+            operation: stop.operation,
+            limit: stop.limit,
+            deadline: None,
+            budget: stop.budget,
+            elapsed: stop.elapsed,
+            needed: None,
+            no_deadline: false,
+            location: stop.limit.location,
+            path: Vec::new(),
+            source: None,
+        }
+    }
+}
+
+impl Stopped {
+    pub(crate) fn new(details: Details) -> Self {
+        Self(Box::new(details))
+    }
+
+    /// A stop that has no running scope: refused at a boundary, or reported by a peer.
+    #[track_caller]
+    #[allow(dead_code, reason = "used by the integrations")]
+    pub(crate) fn outside(cause: Cause, phase: Phase, operation: &'static str) -> Self {
+        let location = Location::caller();
+        Self::new(Details {
+            cause,
+            phase,
+            operation,
+            limit: Limit {
+                operation,
+                location,
+            },
+            deadline: None,
+            budget: None,
+            elapsed: Duration::ZERO,
+            needed: None,
+            no_deadline: false,
+            location,
+            path: Vec::new(),
+            source: None,
+        })
+    }
+
+    pub(crate) fn brief(&self) -> Brief {
+        Brief {
+            cause: self.0.cause,
+            phase: self.0.phase,
+            operation: self.0.operation,
+            limit: self.0.limit,
+            budget: self.0.budget,
+            elapsed: self.0.elapsed,
+        }
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        self.0.cause
+    }
+
+    /// In what.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.0.phase
+    }
+
+    /// The operation that was stopped: the innermost scope that saw it.
+    #[must_use]
+    pub fn operation(&self) -> &'static str {
+        self.0.operation
+    }
+
+    /// The limit that was the binding one. On a tie it is the ancestor's.
+    #[must_use]
+    pub fn limited_by(&self) -> Limit {
+        self.0.limit
+    }
+
+    /// What the stopped operation was granted; `None` when it had no limit.
+    #[must_use]
+    pub fn budget(&self) -> Option<Duration> {
+        self.0.budget
+    }
+
+    /// How long the stopped operation had run.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed
+    }
+
+    /// The await or the checkpoint at which the stop was seen; where the limit was written when the stop
+    /// met no await of the function itself.
+    #[must_use]
+    pub fn location(&self) -> &'static Location<'static> {
+        self.0.location
+    }
+
+    /// For a refusal: what a useful run needs, and what was left.
+    #[must_use]
+    pub fn needed(&self) -> Option<(Duration, Duration)> {
+        self.0.needed
+    }
+
+    /// Adds the last real error as [`source`](Error::source).
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Labels what the work was in; for integrations that know it.
+    pub fn in_phase(mut self, phase: Phase) -> Self {
+        self.0.phase = phase;
+        self
+    }
+
+    /// Digs a stop out of an error and its sources.
+    ///
+    /// ```
+    /// use deadline_runtime::Stopped;
+    ///
+    /// fn is_ours(error: &(dyn std::error::Error + 'static)) -> bool {
+    ///     Stopped::find(error).is_some()
+    /// }
+    /// assert!(!is_ours(&std::fmt::Error));
+    /// ```
+    #[must_use]
+    pub fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Self> {
+        let mut next: Option<&'e (dyn Error + 'static)> = Some(error);
+        while let Some(error) = next {
+            if let Some(stopped) = error.downcast_ref::<Self>() {
+                return Some(stopped);
+            }
+            // `io::Error` shows what it wraps as itself, not as its source.
+            if let Some(inner) = error
+                .downcast_ref::<std::io::Error>()
+                .and_then(std::io::Error::get_ref)
+            {
+                if let Some(stopped) = Self::find(inner) {
+                    return Some(stopped);
+                }
+            }
+            next = error.source();
+        }
+        None
+    }
+
+    #[allow(dead_code, reason = "used by the integrations")]
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        self.0.deadline
+    }
+}
+
+/// `load_profile stopped: dependency_timeout after 452ms of 450ms, limited by load_profile (src/a.rs:12)`
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let this = &*self.0;
+        if this.no_deadline {
+            return write!(
+                f,
+                "{} refused: {}: it requires a deadline and none is in scope, at {}:{}",
+                this.operation,
+                this.cause,
+                this.limit.location.file(),
+                this.limit.location.line()
+            );
+        }
+        if let Some((needs, has)) = this.needed {
+            return write!(
+                f,
+                "{} refused: {}: needs {}, has {}, limited by {}",
+                this.operation,
+                this.cause,
+                Short(needs),
+                Short(has),
+                this.limit
+            );
+        }
+        let verb = if this.phase == Phase::Start {
+            "refused"
+        } else {
+            "stopped"
+        };
+        write!(f, "{} {verb}: {}", this.operation, this.cause)?;
+        if this.phase != Phase::Start {
+            write!(f, " after {}", Short(this.elapsed))?;
+            if let Some(budget) = this.budget {
+                write!(f, " of {}", Short(budget))?;
+            }
+        }
+        match this.cause {
+            Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected => {
+                write!(f, ", limited by {}", this.limit)
+            }
+            _ => write!(f, ", at {}:{}", this.location.file(), this.location.line()),
+        }
+    }
+}
+
+impl fmt::Debug for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{self} [phase {}, seen at {}:{}",
+            self.phase(),
+            self.location().file(),
+            self.location().line()
+        )?;
+        if !self.0.path.is_empty() {
+            f.write_str("; path ")?;
+            for (index, entry) in self.0.path.iter().enumerate() {
+                if index > 0 {
+                    f.write_str(" > ")?;
+                }
+                f.write_str(entry.operation)?;
+                match (entry.hard, self.0.deadline) {
+                    (Some(hard), Some(limit)) if hard > limit => {
+                        write!(f, " (+{})", Short(hard.since(limit)))?
+                    }
+                    (Some(_), _) => f.write_str(" (at its limit)")?,
+                    (None, _) => f.write_str(" (unlimited)")?,
+                }
+            }
+        }
+        f.write_str("]")?;
+        if let Some(source) = &self.0.source {
+            write!(f, " caused by {source:?}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for Stopped {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0
+            .source
+            .as_deref()
+            .map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+impl From<Stopped> for std::io::Error {
+    /// `TimedOut` for limits, `Other` for cancellations; never `Interrupted`, which callers retry blindly.
+    fn from(stopped: Stopped) -> Self {
+        let kind = match stopped.cause() {
+            Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected => {
+                std::io::ErrorKind::TimedOut
+            }
+            _ => std::io::ErrorKind::Other,
+        };
+        Self::new(kind, stopped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Wrapped(Stopped);
+    impl fmt::Display for Wrapped {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("wrapped")
+        }
+    }
+    impl Error for Wrapped {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn a_stop_is_found_behind_wrappers() {
+        let stopped = Stopped::outside(Cause::Shutdown, Phase::Queue, "pay");
+        let twice = std::io::Error::other(Wrapped(stopped));
+        let found = Stopped::find(&twice).map(|stopped| (stopped.cause(), stopped.phase()));
+        assert_eq!(found, Some((Cause::Shutdown, Phase::Queue)));
+        assert!(Stopped::find(&std::io::Error::other("x")).is_none());
+        let direct = std::io::Error::from(Stopped::outside(
+            Cause::DeadlineExceeded,
+            Phase::Wait,
+            "pay",
+        ));
+        assert_eq!(direct.kind(), std::io::ErrorKind::TimedOut);
+        assert!(Stopped::find(&direct).is_some());
+    }
+
+    #[test]
+    fn one_pointer_wide() {
+        assert_eq!(size_of::<Result<(), Stopped>>(), size_of::<usize>());
+    }
+}

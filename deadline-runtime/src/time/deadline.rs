@@ -1,0 +1,190 @@
+//! [`Deadline`]: the absolute monotonic instant that a request carries.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Short;
+
+/// The furthest ahead a limit may lie. Timers below us panic or wrap beyond about two years, and a
+/// request that is bounded by more than a year is not bounded.
+pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// An absolute instant on tokio's monotonic clock: when work has to be over.
+///
+/// It is carried instead of a duration because a duration starts anew wherever it is handed on, and a
+/// chain of services that each wait their own eight seconds is the fault this crate exists for. The
+/// absence of a deadline is `Option::None`, never a zero and never a huge number; an instant that has
+/// passed is expired.
+///
+/// The clock is [`tokio::time::Instant`], so that a paused clock drives everything. A machine that is
+/// suspended stops it: what crosses processes must be checked against the wall clock as well.
+///
+/// ```
+/// use std::time::Duration;
+/// use deadline_runtime::Deadline;
+///
+/// let deadline = Deadline::after(Duration::from_millis(450));
+/// assert!(deadline.remaining() <= Duration::from_millis(450));
+/// assert!(!deadline.is_expired());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Deadline(NonZeroU64);
+
+/// Where the nanosecond count of [`Deadline`] starts: well before the first instant anybody asks for, so
+/// that a paused clock which stopped before our first call still lies after it.
+static EPOCH: LazyLock<Instant> = LazyLock::new(|| {
+    let now = Instant::now();
+    [LONGEST, LONGEST / 365, Duration::from_secs(60)]
+        .into_iter()
+        .find_map(|back| now.checked_sub(back))
+        .unwrap_or(now)
+});
+
+impl Deadline {
+    /// The instant itself as a deadline. Instants too far away to count are clamped.
+    #[must_use]
+    pub fn at(instant: Instant) -> Self {
+        let since = instant.saturating_duration_since(*EPOCH);
+        let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        Self(NonZeroU64::new(nanos).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// `duration` from now; more than a year counts as a year.
+    #[must_use]
+    pub fn after(duration: Duration) -> Self {
+        Self::now().plus(duration)
+    }
+
+    /// The current instant.
+    #[must_use]
+    pub fn now() -> Self {
+        Self::at(Instant::now())
+    }
+
+    /// The same instant for tokio's timers.
+    #[must_use]
+    pub fn instant(self) -> Instant {
+        let since = Duration::from_nanos(self.0.get());
+        EPOCH
+            .checked_add(since)
+            .unwrap_or_else(|| Instant::now() + LONGEST)
+    }
+
+    /// How much is left; zero when it has passed.
+    #[must_use]
+    pub fn remaining(self) -> Duration {
+        self.since(Self::now())
+    }
+
+    /// Whether the instant has been reached. A deadline of this very instant is expired.
+    #[must_use]
+    pub fn is_expired(self) -> bool {
+        self <= Self::now()
+    }
+
+    /// `self − earlier`, zero if `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
+    }
+
+    pub(crate) fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(duration.min(LONGEST))))
+    }
+
+    pub(crate) fn minus(self, duration: Duration) -> Self {
+        let left = self.0.get().saturating_sub(nanos(duration));
+        Self(NonZeroU64::new(left).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// The earlier of two limits, where `None` is no limit.
+    pub(crate) fn earlier(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, None) | (None, one) => one,
+        }
+    }
+
+    pub(crate) fn to_bits(self) -> u64 {
+        self.0.get()
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Option<Self> {
+        NonZeroU64::new(bits).map(Self)
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl From<Instant> for Deadline {
+    fn from(instant: Instant) -> Self {
+        Self::at(instant)
+    }
+}
+
+/// Prints what is left, since an instant of a monotonic clock has no name.
+impl fmt::Debug for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let now = Self::now();
+        if *self > now {
+            write!(f, "Deadline(in {})", Short(self.since(now)))
+        } else {
+            write!(f, "Deadline({} ago)", Short(now.since(*self)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn far_durations_are_clamped_instead_of_overflowing() {
+        let year = Deadline::after(LONGEST);
+        assert_eq!(Deadline::after(Duration::MAX), year);
+        assert_eq!(year.remaining(), LONGEST);
+        assert!(year.instant() > Instant::now());
+        let last = Deadline(NonZeroU64::MAX);
+        assert_eq!(last.plus(Duration::MAX), last);
+        assert_eq!(
+            Deadline::now().minus(Duration::MAX),
+            Deadline(NonZeroU64::MIN)
+        );
+        // A timer takes the furthest one without panicking.
+        assert!(last.instant() > Instant::now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_instant_survives_the_round_trip() {
+        let at = Instant::now() + Duration::from_nanos(1_234_567);
+        assert_eq!(Deadline::at(at).instant(), at);
+        assert_eq!(
+            Deadline::at(at).remaining(),
+            Duration::from_nanos(1_234_567)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn this_very_instant_is_expired_and_has_nothing_left() {
+        let now = Deadline::now();
+        assert!(now.is_expired());
+        assert_eq!(now.remaining(), Duration::ZERO);
+        assert!(!now.plus(Duration::from_nanos(1)).is_expired());
+    }
+
+    #[test]
+    fn no_limit_never_wins_over_a_limit() {
+        let a = Deadline::now();
+        let b = a.plus(Duration::from_secs(1));
+        assert_eq!(Deadline::earlier(Some(a), Some(b)), Some(a));
+        assert_eq!(Deadline::earlier(None, Some(b)), Some(b));
+        assert_eq!(Deadline::earlier(Some(a), None), Some(a));
+        assert_eq!(Deadline::earlier(None, None), None);
+    }
+}

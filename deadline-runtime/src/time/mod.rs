@@ -1,0 +1,12 @@
+//! Instants, durations and how they are written.
+//!
+//! Inside a process only absolute instants ([`Deadline`]) are carried; durations appear at the edges.
+
+mod budget;
+mod deadline;
+mod text;
+
+pub use self::budget::Budget;
+pub use self::deadline::Deadline;
+pub(crate) use self::text::Short;
+pub use self::text::{DurationError, parse_duration};

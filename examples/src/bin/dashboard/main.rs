@@ -1,0 +1,71 @@
+//! One request, from a gateway over its services to a database: eleven scenes and what was promised in each.
+//!
+//! `cargo run -p deadline-examples --bin dashboard` needs nothing but loopback: the servers are real, the database is an
+//! embedded SQLite. It ends with status 1 if a promise is broken.
+
+mod args;
+mod client;
+mod database;
+mod error;
+mod journal;
+mod row;
+mod scenes;
+mod services;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use crate::args::Args;
+use crate::scenes::Stage;
+use crate::services::World;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = match Args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(text) => {
+            eprintln!("{text}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&args).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("the scenes could not be played: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every promise was kept.
+async fn run(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
+    let world = World::new()?;
+    let gateway = args.serve.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let addresses = world.start(gateway).await?;
+    if args.serve.is_some() {
+        println!(
+            "the gateway listens at http://{}/?ms=50 (ctrl-c ends it)",
+            addresses.gateway
+        );
+        tokio::signal::ctrl_c().await?;
+        return Ok(true);
+    }
+    let rows = Stage::new(&world, addresses).all().await?;
+    for row in &rows {
+        if args.json {
+            println!("{}", row.to_json());
+        } else {
+            println!("{row}");
+        }
+    }
+    let broken = rows.iter().filter(|row| !row.kept()).count();
+    if !args.json {
+        if let Some(report) = world.report("d") {
+            println!("the waterfall of scene d, as the gateway saw it");
+            println!("{report}");
+        }
+        println!("{} scenes, {broken} with a broken promise", rows.len());
+    }
+    Ok(broken == 0)
+}
