@@ -15,7 +15,8 @@ const HOUR: u64 = 60 * MINUTE;
 /// The units, longest first: the order in which they must appear.
 const UNITS: [(&str, u64); 4] = [("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1)];
 
-const ACCEPTED: &str = "accepted are whole numbers with a unit (`ms`, `s`, `m`, `h`), such as \"450ms\" or \"1m 30s\"";
+const ACCEPTED: &str =
+    "accepted are whole numbers with a unit (`ms`, `s`, `m`, `h`), such as \"450ms\" or \"1m 30s\"";
 
 /// Reads a literal; the error is a complete message.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
@@ -27,7 +28,9 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         return Err(format!("`{text}` is negative: {ACCEPTED}"));
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("`{text}` has no unit: write \"{text}ms\" or \"{text}s\""));
+        return Err(format!(
+            "`{text}` has no unit: write \"{text}ms\" or \"{text}s\""
+        ));
     }
 
     let mut total: u64 = 0;
@@ -37,7 +40,9 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         let (part, after) = Part::read(rest);
         let (index, unit) = part.unit(text)?;
         if index < next_unit {
-            return Err(format!("`{text}`: each unit once and the longest first, such as \"1h 5m 30s\""));
+            return Err(format!(
+                "`{text}`: each unit once and the longest first, such as \"1h 5m 30s\""
+            ));
         }
         next_unit = index + 1;
         total = part
@@ -49,7 +54,9 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 
     match total {
-        0 => Err(format!("`{text}` is zero, which would be over before it starts: the shortest is \"1ms\"")),
+        0 => Err(format!(
+            "`{text}` is zero, which would be over before it starts: the shortest is \"1ms\""
+        )),
         total if total > LONGEST => Err(too_long(text)),
         total => Ok(total),
     }
@@ -81,23 +88,41 @@ impl<'a> Part<'a> {
         }
         let number = self.number;
         Err(match self.unit {
-            "" => format!("`{text}`: the number {number} has no unit directly behind it; {ACCEPTED}"),
-            "M" => format!("`{text}`: `M` is ambiguous; write \"{number}m\" for minutes or \"{number}ms\" for milliseconds"),
+            "" => {
+                format!("`{text}`: the number {number} has no unit directly behind it; {ACCEPTED}")
+            }
+            "M" => format!(
+                "`{text}`: `M` is ambiguous; write \"{number}m\" for minutes or \"{number}ms\" for milliseconds"
+            ),
             "ns" | "us" | "µs" | "μs" => {
-                format!("`{text}` is finer than the timers, which tick in milliseconds: the shortest is \"1ms\"")
+                format!(
+                    "`{text}` is finer than the timers, which tick in milliseconds: the shortest is \"1ms\""
+                )
             }
-            unit if UNITS.iter().any(|(name, _)| name.eq_ignore_ascii_case(unit)) => {
-                format!("`{text}`: units are lower case, write \"{number}{}\"", unit.to_ascii_lowercase())
+            unit if UNITS
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case(unit)) =>
+            {
+                format!(
+                    "`{text}`: units are lower case, write \"{number}{}\"",
+                    unit.to_ascii_lowercase()
+                )
             }
-            "min" | "mins" | "minute" | "minutes" => format!("`{text}`: write \"{number}m\" for minutes"),
-            "sec" | "secs" | "second" | "seconds" => format!("`{text}`: write \"{number}s\" for seconds"),
+            "min" | "mins" | "minute" | "minutes" => {
+                format!("`{text}`: write \"{number}m\" for minutes")
+            }
+            "sec" | "secs" | "second" | "seconds" => {
+                format!("`{text}`: write \"{number}s\" for seconds")
+            }
             "msec" | "msecs" | "millis" | "milliseconds" => {
                 format!("`{text}`: write \"{number}ms\" for milliseconds")
             }
             "d" | "day" | "days" => format!("`{text}`: days are not a unit here; {ACCEPTED}"),
             unit => {
                 let hint = nearest(unit, UNITS.iter().map(|(name, _)| *name))
-                    .map_or_else(String::new, |unit| format!(", did you mean \"{number}{unit}\"?"));
+                    .map_or_else(String::new, |unit| {
+                        format!(", did you mean \"{number}{unit}\"?")
+                    });
                 format!("`{text}`: unknown unit `{unit}`{hint}; {ACCEPTED}")
             }
         })
@@ -106,12 +131,17 @@ impl<'a> Part<'a> {
     fn number(&self, text: &str, unit: u64) -> Result<u64, String> {
         if let Some((whole, fraction)) = self.number.split_once('.') {
             return Err(match decimal(whole, fraction, unit) {
-                Some(millis) => format!("`{text}`: whole numbers only, write \"{}\"", literal(millis)),
+                Some(millis) => format!(
+                    "`{text}`: whole numbers only, write \"{}\"",
+                    literal(millis)
+                ),
                 None => format!("`{text}` is not a whole number of milliseconds; {ACCEPTED}"),
             });
         }
         if !self.number.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(format!("`{text}`: digits only, without separators; {ACCEPTED}"));
+            return Err(format!(
+                "`{text}`: digits only, without separators; {ACCEPTED}"
+            ));
         }
         self.number.parse().map_err(|_| too_long(text))
     }
@@ -125,8 +155,17 @@ fn too_long(text: &str) -> String {
 fn decimal(whole: &str, fraction: &str, unit: u64) -> Option<u64> {
     let digits = u32::try_from(fraction.len()).ok()?;
     let scale = 10_u64.checked_pow(digits)?;
-    let fraction = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().ok()? };
-    let scaled = whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(fraction)?.checked_mul(unit)?;
+    let fraction = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse::<u64>().ok()?
+    };
+    let scaled = whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(scale)?
+        .checked_add(fraction)?
+        .checked_mul(unit)?;
     (scaled != 0 && scaled.is_multiple_of(scale)).then(|| scaled / scale)
 }
 
@@ -145,8 +184,12 @@ fn literal(millis: u64) -> String {
 
 /// A number of milliseconds as people say it: `450ms`, `1.5s`, `1m 30s`.
 pub(crate) fn figure(millis: u64) -> String {
-    if millis < SECOND || millis >= MINUTE {
-        return if millis == 0 { "0ms".to_owned() } else { literal(millis) };
+    if !(SECOND..MINUTE).contains(&millis) {
+        return if millis == 0 {
+            "0ms".to_owned()
+        } else {
+            literal(millis)
+        };
     }
     let fraction = format!("{:03}", millis % SECOND);
     match fraction.trim_end_matches('0') {
@@ -185,7 +228,10 @@ mod tests {
             ("0ms", "is zero"),
             ("0s 0ms", "is zero"),
             ("-5ms", "negative"),
-            ("1M", "`M` is ambiguous; write \"1m\" for minutes or \"1ms\" for milliseconds"),
+            (
+                "1M",
+                "`M` is ambiguous; write \"1m\" for minutes or \"1ms\" for milliseconds",
+            ),
             ("450MS", "units are lower case, write \"450ms\""),
             ("2S", "units are lower case, write \"2s\""),
             ("1.5s", "whole numbers only, write \"1s 500ms\""),

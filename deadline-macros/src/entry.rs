@@ -13,16 +13,20 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote};
 use syn::{Attribute, ItemFn, parse_quote};
 
-pub(crate) fn deadline(args: TokenStream, tokens: TokenStream) -> TokenStream {
+pub(crate) fn deadline(args: &TokenStream, tokens: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
     let arguments = arguments::parse(args.clone(), &mut faults);
     match item::parse(tokens.clone()) {
         Item::Function(item) if item.attrs.iter().any(shape::goes_first) => {
-            after_the_others(&args, item, &Runtime::new(arguments.runtime))
+            after_the_others(args, *item, &Runtime::new(arguments.runtime))
         }
         Item::Function(item) => {
-            let function = model(arguments, item, &mut faults);
-            if faults.none() { expand::function(function) } else { refused(faults, tokens) }
+            let function = model(arguments, *item, &mut faults);
+            if faults.none() {
+                expand::function(function)
+            } else {
+                refused(faults, tokens)
+            }
         }
         Item::WithoutBody(name) => {
             faults.at(name, "a method without a body has nothing to give a deadline to\nput `#[deadline]` on the methods of the `impl`s");
@@ -35,15 +39,23 @@ pub(crate) fn deadline(args: TokenStream, tokens: TokenStream) -> TokenStream {
     }
 }
 
-fn model(arguments: Arguments, mut item: ItemFn, faults: &mut Faults) -> Function {
+/// Reads and checks one function.
+pub(crate) fn model(arguments: Arguments, mut item: ItemFn, faults: &mut Faults) -> Function {
     for attr in item.attrs.iter().filter(|attr| is(attr, "deadline")) {
         faults.at(name_span(attr), "`#[deadline]` is given twice: remove one");
     }
     let shape = Shape::of(&item, arguments.keep_async.is_some(), faults);
-    let scope = Scope::new(arguments, &item.sig.ident);
+    let scope = Scope::new(arguments, &item.sig);
     let mut statements = Vec::new();
-    shape::with_own_body(shape, &mut item.block, |body| statements = statements::collect(body, faults));
-    let mut function = Function { item, shape, scope, statements };
+    shape::with_own_body(shape, &mut item.block, |body| {
+        statements = statements::collect(body, faults);
+    });
+    let mut function = Function {
+        item,
+        shape,
+        scope,
+        statements,
+    };
     check::function(&mut function, faults);
     function
 }
@@ -75,35 +87,53 @@ pub(crate) fn checkpoint(args: TokenStream, tokens: TokenStream) -> TokenStream 
     }
     let Item::Function(mut item) = item::parse(tokens.clone()) else {
         if faults.none() {
-            faults.at(Span::call_site(), "`#[checkpoint]` belongs on a synchronous `fn` with a body");
+            faults.at(
+                Span::call_site(),
+                "`#[checkpoint]` belongs on a synchronous `fn` with a body",
+            );
         }
         return refused(faults, tokens);
     };
     if let Some(asyncness) = &item.sig.asyncness {
-        faults.at(asyncness.span, "`#[checkpoint]` is for synchronous functions: an `async fn` takes `#[deadline]`");
+        faults.at(
+            asyncness.span,
+            "`#[checkpoint]` is for synchronous functions: an `async fn` takes `#[deadline]`",
+        );
     }
     if let Some(constness) = &item.sig.constness {
         faults.at(constness.span, "`#[checkpoint]` cannot serve a `const fn`: there is no deadline when the compiler runs it");
     }
-    let scope = Scope::new(given, &item.sig.ident);
+    let scope = Scope::new(given, &item.sig);
     let statements = statements::collect(&mut item.block, &mut faults);
     for placed in &statements {
         match placed.statement {
             Statement::NoCheckpoint if placed.on_a_loop => {}
-            Statement::NoCheckpoint => faults.at(placed.span, "`#[checkpoint(off)]` belongs on a `loop`, `while` or `for`"),
+            Statement::NoCheckpoint => faults.at(
+                placed.span,
+                "`#[checkpoint(off)]` belongs on a `loop`, `while` or `for`",
+            ),
             Statement::Budget(_) | Statement::Shield(_) => {
-                faults.at(placed.span, "a synchronous function awaits nothing that this could bound");
+                faults.at(
+                    placed.span,
+                    "a synchronous function awaits nothing that this could bound",
+                );
             }
         }
     }
-    if faults.none() { expand::synchronous::function(item, &scope, &statements) } else { refused(faults, tokens) }
+    if faults.none() {
+        expand::synchronous::function(*item, &scope, &statements)
+    } else {
+        refused(faults, tokens)
+    }
 }
 
 /// `#[budget]` and `#[shield]` arrive here only where no `#[deadline]` has consumed them.
 pub(crate) fn outside(name: &str, args: &TokenStream, tokens: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
     let message = match (name, item::parse(tokens.clone())) {
-        ("budget", Item::Function(_)) => format!("for a whole function write `#[deadline(budget = {args})]`"),
+        ("budget", Item::Function(_)) => {
+            format!("for a whole function write `#[deadline(budget = {args})]`")
+        }
         _ => format!(
             "`#[{name}]` belongs on a statement or an expression with an `await`, directly in an `async fn` with `#[deadline]`"
         ),
@@ -120,5 +150,8 @@ fn refused(faults: Faults, tokens: TokenStream) -> TokenStream {
 }
 
 fn is(attr: &Attribute, name: &str) -> bool {
-    attr.path().segments.last().is_some_and(|last| last.ident == name)
+    attr.path()
+        .segments
+        .last()
+        .is_some_and(|last| last.ident == name)
 }

@@ -28,11 +28,16 @@ impl Faults {
     }
 
     pub(crate) fn into_compile_errors(self) -> TokenStream {
-        self.0.map_or_else(TokenStream::new, |error| error.into_compile_error())
+        self.0
+            .map_or_else(TokenStream::new, syn::Error::into_compile_error)
     }
 
     #[cfg(test)]
     pub(crate) fn messages(self) -> Vec<String> {
-        self.0.into_iter().flatten().map(|error| error.to_string()).collect()
+        self.0
+            .into_iter()
+            .flatten()
+            .map(|error| error.to_string())
+            .collect()
     }
 }

@@ -1,7 +1,10 @@
 //! "Did you mean …?"
 
 /// The candidate that a mistyped word most probably stands for, if any is near enough.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).max(1);
     candidates
         .into_iter()
@@ -13,7 +16,8 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
 
 /// `check` for `checkpoints`, `minimum` for `min`.
 fn is_a_stem(word: &str, candidate: &str) -> bool {
-    word.len().min(candidate.len()) >= 3 && (candidate.starts_with(word) || word.starts_with(candidate))
+    word.len().min(candidate.len()) >= 3
+        && (candidate.starts_with(word) || word.starts_with(candidate))
 }
 
 /// Optimal string alignment: insertions, deletions, substitutions and swapped neighbours.
@@ -26,7 +30,9 @@ fn distance(left: &str, right: &str) -> usize {
         let mut current = vec![row + 1];
         for (column, to) in right.iter().enumerate() {
             let substituted = above[column] + usize::from(from != to);
-            let mut best = substituted.min(above[column + 1] + 1).min(current[column] + 1);
+            let mut best = substituted
+                .min(above[column + 1] + 1)
+                .min(current[column] + 1);
             if row > 0 && column > 0 && *from == right[column - 1] && left[row - 1] == *to {
                 best = best.min(before[column - 1] + 1);
             }
@@ -41,7 +47,16 @@ fn distance(left: &str, right: &str) -> usize {
 mod tests {
     use super::nearest;
 
-    const NAMES: [&str; 8] = ["budget", "reserve", "min", "plan", "cleanup", "fallback", "checkpoints", "crate"];
+    const NAMES: [&str; 8] = [
+        "budget",
+        "reserve",
+        "min",
+        "plan",
+        "cleanup",
+        "fallback",
+        "checkpoints",
+        "crate",
+    ];
 
     #[test]
     fn a_slip_finds_its_word() {

@@ -59,10 +59,9 @@ pub(crate) fn known(mac: &Macro) -> Known {
     match last.ident.to_string().as_str() {
         "join" | "try_join" => Known::Joins,
         "panic" | "unreachable" | "todo" | "unimplemented" | "bail" => Known::Diverges,
-        "format" | "format_args" | "vec" | "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq"
-        | "debug_assert_ne" | "print" | "println" | "eprint" | "eprintln" | "write" | "writeln" | "matches" | "ensure" => {
-            Known::Expressions
-        }
+        "format" | "format_args" | "vec" | "assert" | "assert_eq" | "assert_ne"
+        | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "print" | "println"
+        | "eprint" | "eprintln" | "write" | "writeln" | "matches" | "ensure" => Known::Expressions,
         _ => Known::Unknown,
     }
 }
@@ -91,7 +90,10 @@ impl Arguments {
                     None => break,
                 }
             }
-            Ok(Arguments { expressions, rest: input.parse()? })
+            Ok(Arguments {
+                expressions,
+                rest: input.parse()?,
+            })
         };
         read.parse2(mac.tokens.clone()).ok()
     }
@@ -126,10 +128,14 @@ pub(crate) fn without_our_attributes(tokens: TokenStream) -> TokenStream {
     let mut kept = TokenStream::new();
     while let Some(token) = tokens.next() {
         match token {
-            TokenTree::Punct(hash) if hash.as_char() == '#' && tokens.next_if(is_ours).is_some() => {}
-            TokenTree::Group(group) => {
-                let mut inner =
-                    proc_macro2::Group::new(group.delimiter(), without_our_attributes(group.stream()));
+            TokenTree::Punct(hash)
+                if hash.as_char() == '#' && tokens.next_if(is_ours).is_some() => {}
+            // Made anew, a group loses the places of its braces: only where it has to be.
+            TokenTree::Group(group) if has_statement_attributes(group.stream()) => {
+                let mut inner = proc_macro2::Group::new(
+                    group.delimiter(),
+                    without_our_attributes(group.stream()),
+                );
                 inner.set_span(group.span());
                 kept.extend([TokenTree::Group(inner)]);
             }
@@ -141,7 +147,9 @@ pub(crate) fn without_our_attributes(tokens: TokenStream) -> TokenStream {
 
 /// `[budget("250ms")]`, the part behind the `#`.
 fn is_ours(token: &TokenTree) -> bool {
-    let TokenTree::Group(group) = token else { return false };
+    let TokenTree::Group(group) = token else {
+        return false;
+    };
     if group.delimiter() != Delimiter::Bracket {
         return false;
     }
@@ -153,7 +161,9 @@ fn is_ours(token: &TokenTree) -> bool {
             _ => break,
         }
     }
-    last.is_some_and(|ident| ident == "deadline" || crate::parse::statement::Kind::named(&ident).is_some())
+    last.is_some_and(|ident| {
+        ident == "deadline" || crate::parse::statement::Kind::named(&ident).is_some()
+    })
 }
 
 /// Whether there is one of our inner attributes among these tokens.
@@ -161,7 +171,11 @@ pub(crate) fn has_statement_attributes(tokens: TokenStream) -> bool {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match token {
-            TokenTree::Punct(hash) if hash.as_char() == '#' && tokens.next_if(is_ours).is_some() => return true,
+            TokenTree::Punct(hash)
+                if hash.as_char() == '#' && tokens.next_if(is_ours).is_some() =>
+            {
+                return true;
+            }
             TokenTree::Group(group) if has_statement_attributes(group.stream()) => return true,
             _ => {}
         }

@@ -1,6 +1,76 @@
 //! One deadline per request, carried through async Rust and checked by the compiler.
 //!
-//! Skeleton of the crate documentation.
+//! A request crosses services, each with a timeout of its own; the client leaves and the backend works on. With this crate
+//! the request has **one absolute deadline** that travels with it. Every annotated function gets a part of it, children can only shorten
+//! it, work that cannot finish is refused before it starts, and what nobody waits for stops.
+//!
+//! ```
+//! use std::time::Duration;
+//! use deadline_runtime::{Cause, Stopped, deadline};
+//!
+//! #[deadline(budget = "900ms", reserve = "100ms", min = "50ms")]
+//! async fn dashboard(user: u32) -> Result<String, Stopped> {
+//!     let profile = load_profile(user).await?;
+//!     #[budget("250ms", fallback = String::from("no orders"))]
+//!     let orders = recent_orders(user).await;
+//!     Ok(format!("{profile}, {orders}"))
+//! }
+//!
+//! #[deadline(budget = "450ms")]
+//! async fn load_profile(user: u32) -> Result<String, Stopped> {
+//!     Ok(format!("user {user}"))
+//! }
+//!
+//! async fn recent_orders(_user: u32) -> String {
+//!     tokio::time::sleep(Duration::from_secs(4)).await;
+//!     String::from("three orders")
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() {
+//! assert_eq!(dashboard(7).await.unwrap(), "user 7, no orders");
+//! # }
+//! ```
+//!
+//! # The words
+//!
+//! | word | meaning |
+//! |---|---|
+//! | timeout | a duration; only at the edges, in configuration and on the wire |
+//! | deadline | an absolute instant ([`Deadline`]); the only thing carried inside a process |
+//! | budget | the most time a function may take ([`Budget`]): its deadline is the earlier of its parent's and `start + budget` |
+//! | reserve | the end of a budget that is kept for building and sending the answer; children and awaits may not use it |
+//! | minimum | with less left the work is refused before it starts; equality runs |
+//! | cleanup | the last slice of a function's own budget, for tidying up after a stop |
+//! | cause | why work was stopped ([`Cause`]): exactly one, the first one wins |
+//! | scope | one run of an annotated function: its context, its deadline, its children |
+//! | checkpoint | a place where a stopped scope returns instead of going on |
+//!
+//! No deadline is `None`, never a zero and never a huge number; nothing left is expired.
+//!
+//! # What a stop does
+//!
+//! A function's body is polled first, then the clock is read: a value that is ready is kept, also in the poll which crosses the deadline. A
+//! body that is still pending is polled once more with the stop visible, given one turn of the scheduler for a value that is already on its way,
+//! and dropped; then the error is made. `?` therefore works as always: a child's [`Stopped`] reaches its parent's body, which may use its
+//! reserve to answer anyway.
+//!
+//! * An await of a future that knows nothing of deadlines is not begun in a scope that is stopped.
+//! * A loop returns at its checkpoint between two iterations, also if it never gives its thread away.
+//! * With `cleanup` each await hands the stop to the body itself, so that code after it can tidy up; `#[shield]` keeps one bounded await from
+//!   being cut.
+//! * The context is taken where a function is *called*, so `tokio::spawn(f(x))`, a `JoinSet` or a channel to another task keep it. Of two
+//!   contexts of one request the one that polls decides; of two requests both hold.
+//!
+//! # By hand
+//!
+//! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
+//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline.
+//!
+//! # Features
+//!
+//! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
+//! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 
 mod context;
 mod figure;

@@ -76,6 +76,34 @@ where
     run(context, work)
 }
 
+/// What is registered with a context at this moment; for tests that nothing is left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Registered {
+    /// Contexts directly below it.
+    pub children: usize,
+    /// Tasks that its cancel would wake.
+    pub waiting: usize,
+}
+
+/// What is registered with `context` at this moment.
+#[must_use]
+pub fn registered(context: &Context) -> Registered {
+    let node = context.node();
+    Registered {
+        children: node.map_or(0, |node| node.child_count()),
+        waiting: node.map_or(0, |node| node.signal.waiting()),
+    }
+}
+
+/// How many checkpoints the request of `context` has passed: the range of `n` for [`run_stopped_at`].
+#[must_use]
+pub fn checkpoints_passed(context: &Context) -> usize {
+    context
+        .node()
+        .map_or(0, |node| node.root_of().trip.passed())
+}
+
 fn run<F, T>(context: Context, work: impl FnOnce() -> F) -> impl Future<Output = Result<T, Stopped>>
 where
     F: Future<Output: Flatten<T>>,

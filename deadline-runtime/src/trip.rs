@@ -1,7 +1,5 @@
 //! Counting checkpoints, for tests that stop a request at one of them. Nothing in other builds.
 
-use crate::context::current::Frame;
-
 #[cfg(any(test, feature = "test-util"))]
 #[derive(Default)]
 pub(crate) struct Trip {
@@ -22,21 +20,23 @@ impl Trip {
 }
 
 /// Called at every checkpoint: in a loop, before an await begins, at a guard.
-#[inline(always)]
-pub(crate) fn count(frame: &mut Frame) {
-    #[cfg(any(test, feature = "test-util"))]
-    if let Some(node) = &frame.node {
-        let root = node.root_of();
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) fn count() {
+    let due = crate::context::current::with(|frame| {
+        let root = frame.node.as_ref()?.root_of();
         let passed = 1 + root
             .trip
             .passed
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if let Some((at, cause)) = root.trip.at.get() {
-            if passed == *at {
-                root.cancel(*cause);
-            }
-        }
+        let (at, cause) = root.trip.at.get()?;
+        (passed == *at).then(|| (root.clone(), *cause))
+    });
+    // Outside: it wakes, and a waker may ask for the context.
+    if let Some((root, cause)) = due.flatten() {
+        root.cancel(cause);
     }
-    #[cfg(not(any(test, feature = "test-util")))]
-    let _ = frame;
 }
+
+/// Called at every checkpoint.
+#[cfg(not(any(test, feature = "test-util")))]
+pub(crate) const fn count() {}

@@ -16,7 +16,9 @@ pub(super) fn check(scope: &Scope, faults: &mut Faults) {
         return;
     };
     plan(scope, budget, faults);
-    let Amount::Millis(budget) = budget.value else { return };
+    let Amount::Millis(budget) = budget.value else {
+        return;
+    };
 
     let reserve = millis(scope.reserve.as_ref()).unwrap_or(0);
     let cleanup = millis(scope.cleanup.as_ref()).unwrap_or(0);
@@ -28,7 +30,11 @@ pub(super) fn check(scope: &Scope, faults: &mut Faults) {
     if let (Some(min), Some(given)) = (millis(scope.min.as_ref()), &scope.min) {
         let work = budget - kept;
         if min > work {
-            let of = if kept == 0 { String::new() } else { format!(" ({} less what is kept, {})", figure(budget), figure(kept)) };
+            let of = if kept == 0 {
+                String::new()
+            } else {
+                format!(" ({} less what is kept, {})", figure(budget), figure(kept))
+            };
             faults.at(
                 given.span,
                 format!(
@@ -43,17 +49,31 @@ pub(super) fn check(scope: &Scope, faults: &mut Faults) {
 }
 
 fn no_percentage(name: &str, given: Option<&Given<Amount>>, faults: &mut Faults) {
-    if let Some(Given { value: Amount::Percent(_), span }) = given {
+    if let Some(Given {
+        value: Amount::Percent(_),
+        span,
+    }) = given
+    {
         faults.at(*span, format!("`{name}` accepts a duration, such as \"100ms\"; percentages are for `budget` and `min`"));
     }
 }
 
 fn without_a_budget(scope: &Scope, faults: &mut Faults) {
     if let Some(plan) = &scope.plan {
-        faults.at(plan.span, "`plan` says how much of a `budget` a normal run takes: add `budget = …`");
+        faults.at(
+            plan.span,
+            "`plan` says how much of a `budget` a normal run takes: add `budget = …`",
+        );
     }
-    if let Some(Given { value: Amount::Percent(_), span }) = &scope.min {
-        faults.at(*span, "a percentage for `min` is one of `budget`: add `budget = …` or write a duration");
+    if let Some(Given {
+        value: Amount::Percent(_),
+        span,
+    }) = &scope.min
+    {
+        faults.at(
+            *span,
+            "a percentage for `min` is one of `budget`: add `budget = …` or write a duration",
+        );
     }
 }
 
@@ -65,7 +85,12 @@ fn plan(scope: &Scope, budget: &Given<Amount>, faults: &mut Faults) {
         }
         (Amount::Millis(budget), Amount::Millis(plan_millis)) if plan_millis > budget => faults.at(
             plan.span,
-            format!("`plan` of {} is more than the budget of {}\naccepted is up to \"{}\"", figure(*plan_millis), figure(*budget), figure(*budget)),
+            format!(
+                "`plan` of {} is more than the budget of {}\naccepted is up to \"{}\"",
+                figure(*plan_millis),
+                figure(*budget),
+                figure(*budget)
+            ),
         ),
         _ => {}
     }

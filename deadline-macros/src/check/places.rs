@@ -1,8 +1,8 @@
 //! Whether every attribute is where it can have its effect.
 
 use crate::faults::Faults;
-use crate::model::shape::{Shape, returns_never};
 use crate::model::Function;
+use crate::model::shape::{Shape, returns_never};
 use crate::nearest::nearest;
 use crate::parse::deadline::Parent;
 use crate::parse::statement::Statement;
@@ -19,26 +19,29 @@ pub(super) fn check(function: &Function, faults: &mut Faults) {
 
 fn signature(function: &Function, faults: &mut Faults) {
     let item = &function.item;
-    if let Some(Parent::Parameter(name)) = &function.scope.parent {
-        if !parameters(item).any(|parameter| *name == parameter) {
-            let names: Vec<String> = parameters(item).collect();
-            let hint = nearest(&name.to_string(), names.iter().map(String::as_str))
-                .map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
-            faults.at(name.span(), format!("there is no parameter `{name}`{hint}\n`parent` accepts a parameter of type `Context` or `&Context`, or \"required\""));
-        }
+    if let Some(Parent::Parameter(name)) = &function.scope.parent
+        && !parameters(item).any(|parameter| *name == parameter)
+    {
+        let names: Vec<String> = parameters(item).collect();
+        let hint = nearest(&name.to_string(), names.iter().map(String::as_str))
+            .map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+        faults.at(name.span(), format!("there is no parameter `{name}`{hint}\n`parent` accepts a parameter of type `Context` or `&Context`, or \"required\""));
     }
-    if let Some(name) = &function.scope.bind {
-        if parameters(item).any(|parameter| *name == parameter) {
-            faults.at(name.span(), format!("`{name}` is a parameter already: choose another name, or write `parent = {name}` when it is the `Context` to run under"));
-        }
+    if let Some(name) = &function.scope.bind
+        && parameters(item).any(|parameter| *name == parameter)
+    {
+        faults.at(name.span(), format!("`{name}` is a parameter already: choose another name, or write `parent = {name}` when it is the `Context` to run under"));
     }
     if function.scope.fallback.is_none() && returns_never(item) {
         faults.at(item.sig.output.span(), "a function that never returns cannot carry a stop: add `fallback = panic!(…)` or another expression that does not return");
     }
-    if function.shape == Shape::Block {
-        if let Some(span) = function.scope.keep_async {
-            faults.at(span, "`keep_async` keeps an `async fn`, and this function is none");
-        }
+    if function.shape == Shape::Block
+        && let Some(span) = function.scope.keep_async
+    {
+        faults.at(
+            span,
+            "`keep_async` keeps an `async fn`, and this function is none",
+        );
     }
 }
 
@@ -53,11 +56,19 @@ fn parameters(item: &ItemFn) -> impl Iterator<Item = String> {
 }
 
 fn statement(placed: &Placed, all: &[Placed], faults: &mut Faults) {
-    let within = |test: fn(&Statement) -> bool| placed.within.iter().any(|outer| test(&all[*outer].statement));
+    let within = |test: fn(&Statement) -> bool| {
+        placed
+            .within
+            .iter()
+            .any(|outer| test(&all[*outer].statement))
+    };
     match &placed.statement {
         Statement::NoCheckpoint => {
             if !placed.on_a_loop {
-                faults.at(placed.span, "`#[checkpoint(off)]` belongs on a `loop`, `while` or `for`");
+                faults.at(
+                    placed.span,
+                    "`#[checkpoint(off)]` belongs on a `loop`, `while` or `for`",
+                );
             }
         }
         Statement::Budget(budget) => {
@@ -72,7 +83,10 @@ fn statement(placed: &Placed, all: &[Placed], faults: &mut Faults) {
         Statement::Shield(_) => {
             covers_something("shield", placed, faults);
             if within(|outer| matches!(outer, Statement::Shield(_))) {
-                faults.at(placed.span, "a `#[shield]` inside a `#[shield]`: remove one");
+                faults.at(
+                    placed.span,
+                    "a `#[shield]` inside a `#[shield]`: remove one",
+                );
             }
             for span in &placed.nested_awaits {
                 faults.at(*span, "a shield is entered before its future is made, and that cannot contain another `await`: bind the inner value by a `let` of its own first");

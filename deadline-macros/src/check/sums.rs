@@ -10,7 +10,12 @@ use crate::parse::statement::Statement;
 use crate::parse::statements::Placed;
 
 pub(super) fn check(function: &mut Function, faults: &mut Faults) {
-    if !function.statements.iter().any(|placed| matches!(placed.statement, Statement::Budget(_) | Statement::Shield(_))) {
+    if !function.statements.iter().any(|placed| {
+        matches!(
+            placed.statement,
+            Statement::Budget(_) | Statement::Shield(_)
+        )
+    }) {
         return;
     }
     let frame = Frame::of(&function.scope);
@@ -21,7 +26,9 @@ pub(super) fn check(function: &mut Function, faults: &mut Faults) {
         return;
     }
     let mut flow = Flow::Nothing;
-    with_own_body(function.shape, &mut function.item.block, |body| flow = flow::of(body, &function.statements));
+    with_own_body(function.shape, &mut function.item.block, |body| {
+        flow = flow::of(body, &function.statements);
+    });
     sequence(&flow, &function.statements, &frame, faults);
 }
 
@@ -43,7 +50,11 @@ impl Frame {
 
     /// The budget without reserve and cleanup: what statements and children have.
     fn work(&self) -> Option<u64> {
-        Some(self.budget?.saturating_sub(self.reserve).saturating_sub(self.cleanup))
+        Some(
+            self.budget?
+                .saturating_sub(self.reserve)
+                .saturating_sub(self.cleanup),
+        )
     }
 
     /// ` (900ms less a reserve of 100ms)`.
@@ -54,7 +65,9 @@ impl Frame {
             .map(|(name, millis)| format!("a {name} of {}", figure(millis)))
             .collect();
         match self.budget {
-            Some(budget) if !kept.is_empty() => format!(" ({} less {})", figure(budget), kept.join(" and ")),
+            Some(budget) if !kept.is_empty() => {
+                format!(" ({} less {})", figure(budget), kept.join(" and "))
+            }
             _ => String::new(),
         }
     }
@@ -69,7 +82,10 @@ fn single(placed: &Placed, all: &[Placed], frame: &Frame, faults: &mut Faults) {
     };
     let Amount::Millis(own) = amount.value else {
         if let (Statement::Shield(_), Amount::Percent(_)) = (&placed.statement, &amount.value) {
-            faults.at(amount.span, "`#[shield]` accepts a duration, such as \"50ms\"");
+            faults.at(
+                amount.span,
+                "`#[shield]` accepts a duration, such as \"50ms\"",
+            );
         }
         return;
     };
@@ -90,18 +106,34 @@ fn single(placed: &Placed, all: &[Placed], frame: &Frame, faults: &mut Faults) {
         );
         return;
     }
-    let outer = placed.within.iter().filter_map(|outer| match &all.get(*outer)?.statement {
-        Statement::Budget(budget) => millis(Some(&budget.amount)),
-        _ => None,
-    });
-    if let (Statement::Budget(_), Some(outer)) = (&placed.statement, outer.min().filter(|outer| own > *outer)) {
-        faults.at(amount.span, format!("this budget of {} is inside one of {}, which always ends first", figure(own), figure(outer)));
+    let outer = placed
+        .within
+        .iter()
+        .filter_map(|outer| match &all.get(*outer)?.statement {
+            Statement::Budget(budget) => millis(Some(&budget.amount)),
+            _ => None,
+        });
+    if let (Statement::Budget(_), Some(outer)) =
+        (&placed.statement, outer.min().filter(|outer| own > *outer))
+    {
+        faults.at(
+            amount.span,
+            format!(
+                "this budget of {} is inside one of {}, which always ends first",
+                figure(own),
+                figure(outer)
+            ),
+        );
     }
 }
 
 /// The dearest way through the body.
 fn sequence(flow: &Flow, statements: &[Placed], frame: &Frame, faults: &mut Faults) {
-    let unit = if frame.work().is_some() { Unit::Millis(frame.work()) } else { Unit::Percent };
+    let unit = if frame.work().is_some() {
+        Unit::Millis(frame.work())
+    } else {
+        Unit::Percent
+    };
     let dearest = Costs::of(flow, &Prices { statements, unit }).dearest();
     match (frame.work(), unit) {
         (Some(work), Unit::Millis(_)) if dearest.sum > work => {
@@ -133,7 +165,9 @@ fn report(path: &Path, statements: &[Placed], limit: u64, message: &str, faults:
     for (number, price) in &path.steps {
         sum = sum.saturating_add(*price);
         if sum > limit {
-            if let Some(Statement::Budget(budget)) = statements.get(*number).map(|placed| &placed.statement) {
+            if let Some(Statement::Budget(budget)) =
+                statements.get(*number).map(|placed| &placed.statement)
+            {
                 faults.at(budget.amount.span, message);
             }
             return;
@@ -156,10 +190,14 @@ struct Prices<'a> {
 
 impl Prices<'_> {
     fn of(&self, number: usize) -> Option<u64> {
-        let Statement::Budget(budget) = &self.statements.get(number)?.statement else { return None };
+        let Statement::Budget(budget) = &self.statements.get(number)?.statement else {
+            return None;
+        };
         let once = match (&budget.amount.value, self.unit) {
             (Amount::Millis(millis), Unit::Millis(_)) => *millis,
-            (Amount::Percent(percent), Unit::Millis(Some(work))) => work.saturating_mul(*percent) / 100,
+            (Amount::Percent(percent), Unit::Millis(Some(work))) => {
+                work.saturating_mul(*percent) / 100
+            }
             (Amount::Percent(percent), Unit::Percent) => *percent,
             _ => return None,
         };
@@ -176,7 +214,10 @@ struct Path {
 
 impl Path {
     fn then(&self, next: &Path) -> Path {
-        Path { sum: self.sum.saturating_add(next.sum), steps: [&*self.steps, &*next.steps].concat() }
+        Path {
+            sum: self.sum.saturating_add(next.sum),
+            steps: [&*self.steps, &*next.steps].concat(),
+        }
     }
 
     /// `250ms + 700ms`.
@@ -212,43 +253,82 @@ impl Costs {
     fn of(flow: &Flow, prices: &Prices) -> Costs {
         match flow {
             Flow::Nothing => Costs::through(Path::default()),
-            Flow::Sequence(steps) => steps.iter().fold(Costs::through(Path::default()), |costs, step| costs.then(step, prices)),
+            Flow::Sequence(steps) => steps
+                .iter()
+                .fold(Costs::through(Path::default()), |costs, step| {
+                    costs.then(step, prices)
+                }),
             Flow::Either(steps) | Flow::Together(steps) => {
-                let mut costs = Costs { through: None, left: None, returned: None };
+                let mut costs = Costs {
+                    through: None,
+                    left: None,
+                    returned: None,
+                };
                 for step in steps {
                     costs = costs.or(Costs::of(step, prices));
                 }
-                if steps.is_empty() { Costs::through(Path::default()) } else { costs }
+                if steps.is_empty() {
+                    Costs::through(Path::default())
+                } else {
+                    costs
+                }
             }
-            Flow::Conditional(steps) => {
-                steps.iter().fold(Costs::through(Path::default()), |costs, step| costs.or(Costs::of(step, prices)))
-            }
+            Flow::Conditional(steps) => steps
+                .iter()
+                .fold(Costs::through(Path::default()), |costs, step| {
+                    costs.or(Costs::of(step, prices))
+                }),
             Flow::Covered(number, inner) => match prices.of(*number) {
-                Some(price) => Costs::of(inner, prices).replaced(&Path { sum: price, steps: vec![(*number, price)] }),
+                Some(price) => Costs::of(inner, prices).replaced(&Path {
+                    sum: price,
+                    steps: vec![(*number, price)],
+                }),
                 None => Costs::of(inner, prices),
             },
             Flow::Loop { body, ends } => {
                 let body = Costs::of(body, prices);
-                let through = if *ends { dearer(dearer(body.through, body.left), Some(Path::default())) } else { body.left };
-                Costs { through, left: None, returned: body.returned }
+                let through = if *ends {
+                    dearer(dearer(body.through, body.left), Some(Path::default()))
+                } else {
+                    body.left
+                };
+                Costs {
+                    through,
+                    left: None,
+                    returned: body.returned,
+                }
             }
             Flow::Return(value) => {
                 let value = Costs::of(value, prices);
-                Costs { through: None, left: value.left, returned: dearer(value.through, value.returned) }
+                Costs {
+                    through: None,
+                    left: value.left,
+                    returned: dearer(value.through, value.returned),
+                }
             }
             Flow::Leave(value) => {
                 let value = Costs::of(value, prices);
-                Costs { through: None, left: dearer(value.through, value.left), returned: value.returned }
+                Costs {
+                    through: None,
+                    left: dearer(value.through, value.left),
+                    returned: value.returned,
+                }
             }
         }
     }
 
     fn through(path: Path) -> Costs {
-        Costs { through: Some(path), left: None, returned: None }
+        Costs {
+            through: Some(path),
+            left: None,
+            returned: None,
+        }
     }
 
     fn then(self, next: &Flow, prices: &Prices) -> Costs {
-        let Some(before) = &self.through else { return self };
+        let Some(before) = &self.through else {
+            return self;
+        };
         let next = Costs::of(next, prices);
         let after = |path: Option<Path>| path.map(|path| before.then(&path));
         Costs {
@@ -268,7 +348,11 @@ impl Costs {
 
     fn replaced(self, path: &Path) -> Costs {
         let replace = |old: Option<Path>| old.map(|_| path.clone());
-        Costs { through: replace(self.through), left: replace(self.left), returned: replace(self.returned) }
+        Costs {
+            through: replace(self.through),
+            left: replace(self.left),
+            returned: replace(self.returned),
+        }
     }
 
     fn dearest(self) -> Path {

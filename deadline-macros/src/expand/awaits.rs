@@ -49,7 +49,11 @@ pub(super) fn limit_or(awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Ex
     let settle = awaiting(awaited, future);
     let settle = Expr::Verbatim(quote_spanned!(span=> #settle.deadline_settle()));
     let value = stop::value(fallback, scope, span);
-    let out = if stop::diverges(fallback) { value } else { quote_spanned!(span=> break 'budget #value) };
+    let out = if stop::diverges(fallback) {
+        value
+    } else {
+        quote_spanned!(span=> break 'budget #value)
+    };
     settled(settle, &out, span)
 }
 
@@ -62,7 +66,12 @@ pub(super) fn limit_or(awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Ex
 //          }
 //
 // The shield is entered first, so that calls inside EXPR already see it.
-pub(super) fn shield(awaited: ExprAwait, amount: &Given<Amount>, name: &str, scope: &Scope) -> Expr {
+pub(super) fn shield(
+    awaited: ExprAwait,
+    amount: &Given<Amount>,
+    name: &str,
+    scope: &Scope,
+) -> Expr {
     let span = Span::mixed_site().located_at(awaited.base.span());
     let private = scope.runtime.private(span);
     let spec = spec::statement(amount, name, &scope.runtime);
@@ -70,7 +79,11 @@ pub(super) fn shield(awaited: ExprAwait, amount: &Given<Amount>, name: &str, sco
     let entered = quote_spanned!(span=> (#private::Shield::enter(#spec), #base));
     let future = quote_spanned!(span=> shield.run(future));
     let run = settled(awaiting(awaited, future), &stop::leave(scope, span), span);
-    let arm = arm(quote_spanned!(span=> (shield, future)), run.into_token_stream(), span);
+    let arm = arm(
+        quote_spanned!(span=> (shield, future)),
+        run.into_token_stream(),
+        span,
+    );
     matching(Expr::Verbatim(entered), vec![arm], span)
 }
 
@@ -88,8 +101,16 @@ fn awaiting(mut awaited: ExprAwait, future: TokenStream) -> Expr {
 }
 
 fn settled(scrutinee: Expr, out: &TokenStream, span: Span) -> Expr {
-    let ok = arm(quote_spanned!(span=> ::core::result::Result::Ok(value)), quote_spanned!(span=> value), span);
-    let err = arm(quote_spanned!(span=> ::core::result::Result::Err(stopped)), out.clone(), span);
+    let ok = arm(
+        quote_spanned!(span=> ::core::result::Result::Ok(value)),
+        quote_spanned!(span=> value),
+        span,
+    );
+    let err = arm(
+        quote_spanned!(span=> ::core::result::Result::Err(stopped)),
+        out.clone(),
+        span,
+    );
     matching(scrutinee, vec![ok, err], span)
 }
 

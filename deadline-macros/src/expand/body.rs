@@ -11,8 +11,8 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Attribute, Block, Expr, ExprAsync, ExprClosure, ExprConst, ExprForLoop, ExprLoop, ExprMacro, ExprWhile, Item, Macro,
-    Pat, Stmt, Type,
+    Attribute, Block, Expr, ExprAsync, ExprClosure, ExprConst, ExprForLoop, ExprLoop, ExprMacro,
+    ExprWhile, Item, Macro, Pat, Stmt, Type,
 };
 
 /// What the rewritten body needs in scope.
@@ -82,14 +82,20 @@ impl<'a> Rewriter<'a> {
     pub(super) fn inside(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Await(_) => self.awaited(expr),
-            Expr::Macro(ExprMacro { mac, .. }) if self.is_covered() && known(mac) == Known::Joins => self.joined(expr),
+            Expr::Macro(ExprMacro { mac, .. })
+                if self.is_covered() && known(mac) == Known::Joins =>
+            {
+                self.joined(expr);
+            }
             _ => visit_mut::visit_expr_mut(self, expr),
         }
     }
 
     /// Whether a variable `limit` is in scope.
     pub(super) fn is_limited(&self) -> bool {
-        self.cover.iter().any(|cover| matches!(cover, Cover::Limit(_)))
+        self.cover
+            .iter()
+            .any(|cover| matches!(cover, Cover::Limit(_)))
     }
 
     pub(super) fn is_covered(&self) -> bool {
@@ -97,7 +103,10 @@ impl<'a> Rewriter<'a> {
     }
 
     fn awaited(&mut self, expr: &mut Expr) {
-        let Expr::Await(awaited) = std::mem::replace(expr, Expr::Verbatim(TokenStream::new())) else { return };
+        let Expr::Await(awaited) = std::mem::replace(expr, Expr::Verbatim(TokenStream::new()))
+        else {
+            return;
+        };
         let mut awaited = awaited;
         let name = statements::called(&awaited.base);
         self.visit_expr_mut(&mut awaited.base);
@@ -108,9 +117,10 @@ impl<'a> Rewriter<'a> {
                 self.needs.settles = true;
                 awaits::limit_or(awaited, fallback, scope)
             }
-            Some(Cover::Shield(Placed { statement: Statement::Shield(shield), .. })) => {
-                awaits::shield(awaited, &shield.amount, &name, scope)
-            }
+            Some(Cover::Shield(Placed {
+                statement: Statement::Shield(shield),
+                ..
+            })) => awaits::shield(awaited, &shield.amount, &name, scope),
             _ if scope.cleanup.is_some() => awaits::guard(awaited, scope),
             _ if scope.gates() => {
                 self.needs.gates = true;
@@ -146,46 +156,63 @@ impl<'a> Rewriter<'a> {
         let checkpoint = quote_spanned! {span=>
             if let ::core::option::Option::Some(stopped) = #private::checkpoint() { #leave }
         };
-        body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(checkpoint), None));
+        body.stmts
+            .insert(0, Stmt::Expr(Expr::Verbatim(checkpoint), None));
     }
 
     /// A loop whose marks have been taken, `placed` among them.
     pub(super) fn repeat(&mut self, expr: &mut Expr, placed: &[&'a Placed]) {
         let per_round = statements::per_round(placed);
-        let checked = self.scope.loops() && !placed.iter().any(|placed| matches!(placed.statement, Statement::NoCheckpoint));
+        let checked = self.scope.loops()
+            && !placed
+                .iter()
+                .any(|placed| matches!(placed.statement, Statement::NoCheckpoint));
         let (outside, body, token) = match expr {
-            Expr::ForLoop(ExprForLoop { expr, body, for_token, .. }) => (Some(expr), body, for_token.span),
-            Expr::While(ExprWhile { cond, body, while_token, .. }) => (Some(cond), body, while_token.span),
-            Expr::Loop(ExprLoop { body, loop_token, .. }) => (None, body, loop_token.span),
+            Expr::ForLoop(ExprForLoop {
+                expr,
+                body,
+                for_token,
+                ..
+            }) => (Some(expr), body, for_token.span),
+            Expr::While(ExprWhile {
+                cond,
+                body,
+                while_token,
+                ..
+            }) => (Some(cond), body, while_token.span),
+            Expr::Loop(ExprLoop {
+                body, loop_token, ..
+            }) => (None, body, loop_token.span),
             _ => return,
         };
-        match per_round {
-            Some(budget) => {
-                if let Some(outside) = outside {
-                    self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
-                }
-                let start = statements::start(self, &budget.amount, &statements::first_called_in(body));
-                self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| rewriter.visit_block_mut(body));
-                if checked {
-                    self.checkpoint(body, token);
-                }
-                body.stmts.insert(0, start);
+        if let Some(budget) = per_round {
+            if let Some(outside) = outside {
+                self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
             }
-            None => {
-                if let Some(outside) = outside {
-                    self.visit_expr_mut(outside);
-                }
-                self.visit_block_mut(body);
-                if checked {
-                    self.checkpoint(body, token);
-                }
+            let start = statements::start(self, &budget.amount, &statements::first_called_in(body));
+            self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| {
+                rewriter.visit_block_mut(body);
+            });
+            if checked {
+                self.checkpoint(body, token);
+            }
+            body.stmts.insert(0, start);
+        } else {
+            if let Some(outside) = outside {
+                self.visit_expr_mut(outside);
+            }
+            self.visit_block_mut(body);
+            if checked {
+                self.checkpoint(body, token);
             }
         }
     }
 
     fn arguments(&mut self, mac: &mut Macro) {
         if let Some(mut arguments) = Arguments::read(mac) {
-            arguments.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+            arguments
+                .iter_mut()
+                .for_each(|argument| self.visit_expr_mut(argument));
             mac.tokens = arguments.into_tokens();
         }
     }

@@ -10,7 +10,9 @@ use syn::{Attribute, Meta, parse_quote};
 /// Appends one line under the user's own text. A function without documentation stays without, so that
 /// `missing_docs` has its say.
 pub(super) fn append(attrs: &mut Vec<Attribute>, scope: &Scope) {
-    let Some(last) = attrs.iter().rposition(is_text) else { return };
+    let Some(last) = attrs.iter().rposition(is_text) else {
+        return;
+    };
     let figures: Vec<String> = [
         ("budget", &scope.budget),
         ("plan", &scope.plan),
@@ -25,7 +27,10 @@ pub(super) fn append(attrs: &mut Vec<Attribute>, scope: &Scope) {
         return;
     }
     let line = format!(" *Deadline:* {}.", figures.join(", "));
-    attrs.splice(last + 1..last + 1, [parse_quote!(#[doc = ""]), parse_quote!(#[doc = #line])]);
+    attrs.splice(
+        (last + 1)..=last,
+        [parse_quote!(#[doc = ""]), parse_quote!(#[doc = #line])],
+    );
 }
 
 fn is_text(attr: &Attribute) -> bool {

@@ -10,7 +10,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ExprAsync, ItemFn, ReturnType, Stmt, Type, TypeInfer};
+use syn::{Block, Expr, ExprAsync, ItemFn, Stmt, Type, TypeInfer};
 
 /// What is needed besides the block.
 pub(super) struct Parts<'a> {
@@ -31,15 +31,15 @@ impl Future {
     //              { BODY }
     //          })
     pub(super) fn around(item: &ItemFn, rebound: &TokenStream, parts: &Parts) -> Self {
-        let place = match &item.sig.output {
-            ReturnType::Default => item.sig.ident.span(),
-            ReturnType::Type(_, ty) => ty.span(),
-        };
-        let braces = Span::call_site().located_at(item.block.brace_token.span.join());
+        let span = parts.scope.place;
         let uses = parts.rewritten.uses(parts.scope);
-        let typed = if returns_never(item) { TokenStream::new() } else { typed_return(parts) };
+        let typed = if returns_never(item) {
+            TokenStream::new()
+        } else {
+            typed_return(parts)
+        };
         let body = body(&item.block);
-        let block = quote_spanned! {braces=>
+        let block = quote_spanned! {span=>
             async move {
                 #uses
                 #rebound
@@ -47,17 +47,24 @@ impl Future {
                 #body
             }
         };
-        Future(scoped(&block, place, returns_never(item), parts))
+        Future(scoped(&block, returns_never(item), parts))
     }
 
     /// The same for a block that is there already, such as the one that `#[async_trait]` makes.
     pub(super) fn of(block: &mut ExprAsync, context: &TokenStream, parts: &Parts) -> Self {
         let uses = parts.rewritten.uses(parts.scope);
-        let typed = if is_typed(block) { TokenStream::new() } else { typed_return(parts) };
-        let place = block.async_token.span;
+        let typed = if is_typed(block) {
+            TokenStream::new()
+        } else {
+            typed_return(parts)
+        };
+        let place = Span::mixed_site().located_at(block.async_token.span);
         let begin = quote_spanned!(place=> #uses #context #typed);
-        block.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(begin), None));
-        Future(scoped(&block.to_token_stream(), place, false, parts))
+        block
+            .block
+            .stmts
+            .insert(0, Stmt::Expr(Expr::Verbatim(begin), None));
+        Future(scoped(&block.to_token_stream(), false, parts))
     }
 
     pub(super) fn into_tokens(self) -> TokenStream {
@@ -69,16 +76,18 @@ impl Future {
 /// alone needs none, and rustc would call its braces unnecessary.
 fn body(block: &Block) -> TokenStream {
     match &*block.stmts {
-        [Stmt::Expr(Expr::Verbatim(_), _)] => block.to_token_stream(),
-        [Stmt::Expr(expr, None)] if syntax::attrs(expr).is_empty() => block.stmts[0].to_token_stream(),
+        // Not read, and the braces are among its tokens.
+        [Stmt::Expr(Expr::Verbatim(tokens), _)] => tokens.clone(),
+        [Stmt::Expr(expr, None)] if syntax::attrs(expr).is_empty() => {
+            block.stmts[0].to_token_stream()
+        }
         _ => block.to_token_stream(),
     }
 }
 
-/// An error about the return type appears at `place`.
-fn scoped(block: &TokenStream, place: Span, never: bool, parts: &Parts) -> TokenStream {
+fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     let scope = parts.scope;
-    let span = Span::mixed_site().located_at(place);
+    let span = scope.place;
     let private = scope.runtime.private(span);
     let spec = spec::scope(scope);
     let block = match scope.boxed {
@@ -95,7 +104,9 @@ fn scoped(block: &TokenStream, place: Span, never: bool, parts: &Parts) -> Token
     };
     match (&scope.fallback, parent) {
         (None, None) => quote_spanned!(span=> #private::Scoped::new(#spec, #block)),
-        (None, Some(parent)) => quote_spanned!(span=> #private::Scoped::under(#parent #spec, #block)),
+        (None, Some(parent)) => {
+            quote_spanned!(span=> #private::Scoped::under(#parent #spec, #block))
+        }
         (Some(fallback), None) => {
             let fallback = stop::closure(fallback, never, scope);
             quote_spanned!(span=> #private::Scoped::with_fallback(#spec, #block, #fallback))
@@ -125,7 +136,10 @@ impl VisitMut for InferImplTrait {
     fn visit_type_mut(&mut self, ty: &mut Type) {
         if let Type::ImplTrait(impl_trait) = ty {
             let underscore_token = syn::Token![_](impl_trait.impl_token.span);
-            *ty = Type::Infer(TypeInfer { attrs: Vec::new(), underscore_token });
+            *ty = Type::Infer(TypeInfer {
+                attrs: Vec::new(),
+                underscore_token,
+            });
         } else {
             visit_mut::visit_type_mut(self, ty);
         }

@@ -35,31 +35,39 @@ use syn::{Expr, ItemFn, ReturnType, Stmt, Type, Visibility, parse_quote};
 //         })
 //     }
 pub(crate) fn function(function: Function) -> TokenStream {
-    let Function { mut item, shape, scope, statements } = function;
+    let Function {
+        mut item,
+        shape,
+        scope,
+        statements,
+    } = function;
     docs::append(&mut item.attrs, &scope);
 
     let version = version(&scope.runtime.root(Span::mixed_site()));
     let returned = output(&item);
     let mut rewritten = body::Rewritten::default();
-    shape::with_own_body(shape, &mut item.block, |own| rewritten = body::rewrite(own, &scope, &statements));
-    let parts = future::Parts { scope: &scope, returned: &returned, rewritten };
+    shape::with_own_body(shape, &mut item.block, |own| {
+        rewritten = body::rewrite(own, &scope, &statements);
+    });
+    let parts = future::Parts {
+        scope: &scope,
+        returned: &returned,
+        rewritten,
+    };
 
     match shape {
         Shape::Returned | Shape::Kept => {
             let rebound = parameters::rebind(&mut item.sig, shape == Shape::Kept, &scope);
             let future = Future::around(&item, &rebound, &parts);
-            let tail = match shape {
-                Shape::Returned => {
-                    signature::return_the_future(&mut item.sig, &scope);
-                    allow_refinement(&mut item);
-                    allow_must_use(&mut item);
-                    future.into_tokens()
-                }
-                _ => {
-                    let future = future.into_tokens();
-                    let span = Span::mixed_site().located_at(item.sig.ident.span());
-                    quote_spanned!(span=> #future.await)
-                }
+            let tail = if shape == Shape::Returned {
+                signature::return_the_future(&mut item.sig, &scope);
+                allow_refinement(&mut item);
+                allow_must_use(&mut item);
+                future.into_tokens()
+            } else {
+                let future = future.into_tokens();
+                let span = Span::mixed_site().located_at(item.sig.ident.span());
+                quote_spanned!(span=> #future.await)
             };
             item.block.stmts = vec![Stmt::Expr(Expr::Verbatim(quote!(#version #tail)), None)];
         }
@@ -74,7 +82,9 @@ pub(crate) fn function(function: Function) -> TokenStream {
                     *future = Expr::Verbatim(wrapped);
                 }
             });
-            item.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(version), None));
+            item.block
+                .stmts
+                .insert(0, Stmt::Expr(Expr::Verbatim(version), None));
         }
     }
     item.into_token_stream()
@@ -96,8 +106,13 @@ fn allow_refinement(item: &mut ItemFn) {
 
 /// `#[must_use]` on an `async fn` is about its output; clippy takes it to be about the future, which has one already.
 fn allow_must_use(item: &mut ItemFn) {
-    if item.attrs.iter().any(|attr| attr.path().is_ident("must_use")) {
-        item.attrs.push(parse_quote!(#[allow(clippy::double_must_use)]));
+    if item
+        .attrs
+        .iter()
+        .any(|attr| attr.path().is_ident("must_use"))
+    {
+        item.attrs
+            .push(parse_quote!(#[allow(clippy::double_must_use)]));
     }
 }
 
@@ -106,6 +121,8 @@ fn output(item: &ItemFn) -> Type {
     match &item.sig.output {
         ReturnType::Default => parse_quote!(()),
         ReturnType::Type(_, ty) if item.sig.asyncness.is_some() => (**ty).clone(),
-        ReturnType::Type(_, ty) => signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone()),
+        ReturnType::Type(_, ty) => {
+            signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone())
+        }
     }
 }

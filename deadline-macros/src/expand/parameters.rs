@@ -46,19 +46,29 @@ pub(super) fn rebind(sig: &mut Signature, keep_patterns: bool, scope: &Scope) ->
 pub(super) fn context(sig: &Signature, scope: &Scope) -> TokenStream {
     let mut bound = TokenStream::new();
     for input in &sig.inputs {
-        if let FnArg::Typed(typed) = input {
-            if is_the_context(typed, scope) {
-                bound.extend(narrowed(&typed.pat, &typed.ty, scope));
-            }
+        if let FnArg::Typed(typed) = input
+            && is_the_context(typed, scope)
+        {
+            bound.extend(narrowed(&typed.pat, &typed.ty, scope));
         }
     }
     bound.extend(bind(scope));
     bound
 }
 
-fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_context: bool, scope: &Scope) -> TokenStream {
+fn parameter(
+    typed: &mut PatType,
+    position: usize,
+    keep_patterns: bool,
+    is_context: bool,
+    scope: &Scope,
+) -> TokenStream {
     let on_the_binding = attributes(&mut typed.attrs);
-    let cfg: Vec<Attribute> = on_the_binding.iter().filter(|attr| is_cfg(attr)).cloned().collect();
+    let cfg: Vec<Attribute> = on_the_binding
+        .iter()
+        .filter(|attr| is_cfg(attr))
+        .cloned()
+        .collect();
     if is_context {
         let narrowed = narrowed(&typed.pat, &typed.ty, scope);
         return quote!(#(#on_the_binding)* #narrowed);
@@ -66,9 +76,17 @@ fn parameter(typed: &mut PatType, position: usize, keep_patterns: bool, is_conte
     let pat = (*typed.pat).clone();
     let place = Span::mixed_site().located_at(pat.span());
     match &pat {
-        Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => {
+        Pat::Ident(PatIdent {
+            by_ref: None,
+            subpat: None,
+            ident,
+            ..
+        }) => {
             *typed.pat = plain(ident);
-            let allow = ident.to_string().starts_with('_').then(|| allow_underscore(place));
+            let allow = ident
+                .to_string()
+                .starts_with('_')
+                .then(|| allow_underscore(place));
             quote_spanned!(place=> #(#on_the_binding)* #allow let #pat = #ident;)
         }
         Pat::Wild(_) if !keep_patterns => {
@@ -114,14 +132,24 @@ fn borrows_mutably(pat: &Pat) -> bool {
 }
 
 fn plain(ident: &Ident) -> Pat {
-    Pat::Ident(PatIdent { attrs: Vec::new(), by_ref: None, mutability: None, ident: ident.clone(), subpat: None })
+    Pat::Ident(PatIdent {
+        attrs: Vec::new(),
+        by_ref: None,
+        mutability: None,
+        ident: ident.clone(),
+        subpat: None,
+    })
 }
 
 /// Lint attributes belong to the inner binding, which is the one that can be unused; a `cfg` belongs to both.
 fn attributes(attrs: &mut Vec<Attribute>) -> Vec<Attribute> {
     const LINTS: [&str; 5] = ["allow", "deny", "expect", "forbid", "warn"];
     let is_lint = |attr: &Attribute| LINTS.iter().any(|name| attr.path().is_ident(name));
-    let moved = attrs.iter().filter(|attr| is_lint(attr) || is_cfg(attr)).cloned().collect();
+    let moved = attrs
+        .iter()
+        .filter(|attr| is_lint(attr) || is_cfg(attr))
+        .cloned()
+        .collect();
     attrs.retain(|attr| !is_lint(attr));
     moved
 }
@@ -147,7 +175,9 @@ fn narrowed(pat: &Pat, ty: &Type, scope: &Scope) -> TokenStream {
 }
 
 fn bind(scope: &Scope) -> TokenStream {
-    let Some(name) = &scope.bind else { return TokenStream::new() };
+    let Some(name) = &scope.bind else {
+        return TokenStream::new();
+    };
     let span = Span::mixed_site().located_at(name.span());
     let root = scope.runtime.root(span);
     quote_spanned!(span=> let #name = #root::Context::current();)

@@ -6,7 +6,10 @@ use proc_macro2::{Span, TokenTree};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
-use syn::{GenericArgument, PathArguments, ReturnType, Signature, Token, Type, TypeImplTrait, TypeParamBound, parse2, parse_quote};
+use syn::{
+    GenericArgument, PathArguments, ReturnType, Signature, Token, Type, TypeImplTrait,
+    TypeParamBound, parse_quote, parse2,
+};
 
 // Input:   async fn f() -> T
 // Output:        fn f() -> impl Future<Output = T> + Budgeted<Budget = Millis<450>>
@@ -15,7 +18,10 @@ pub(super) fn return_the_future(sig: &mut Signature, scope: &Scope) {
     let (arrow, mut output): (Token![->], Type) = match &sig.output {
         ReturnType::Default => {
             let span = Span::mixed_site().located_at(sig.ident.span());
-            (Token![->](span), parse2(quote_spanned!(span=> ())).unwrap_or_else(|_| parse_quote!(())))
+            (
+                Token![->](span),
+                parse2(quote_spanned!(span=> ())).unwrap_or_else(|_| parse_quote!(())),
+            )
         }
         ReturnType::Type(arrow, ty) => (*arrow, (**ty).clone()),
     };
@@ -59,12 +65,18 @@ impl VisitMut for CaptureEverything {
 //
 // Says whether it did so; a boxed future stays as it is.
 pub(super) fn add_the_budget(sig: &mut Signature, scope: &Scope) -> bool {
-    let ReturnType::Type(_, ty) = &mut sig.output else { return false };
-    let Type::ImplTrait(returned) = &mut **ty else { return false };
+    let ReturnType::Type(_, ty) = &mut sig.output else {
+        return false;
+    };
+    let Type::ImplTrait(returned) = &mut **ty else {
+        return false;
+    };
     let span = Span::call_site().located_at(returned.impl_token.span);
     let root = scope.runtime.root(span);
     let budget = spec::budget(scope, span);
-    returned.bounds.push(TypeParamBound::Verbatim(quote_spanned!(span=> #root::Budgeted<Budget = #budget>)));
+    returned.bounds.push(TypeParamBound::Verbatim(
+        quote_spanned!(span=> #root::Budgeted<Budget = #budget>),
+    ));
     true
 }
 
@@ -87,9 +99,17 @@ pub(super) fn output_of_future(ty: &Type) -> Option<Type> {
 }
 
 fn output_of_bound(bound: &TypeParamBound) -> Option<Type> {
-    let TypeParamBound::Trait(bound) = bound else { return None };
-    let last = bound.path.segments.last().filter(|last| last.ident == "Future")?;
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    let TypeParamBound::Trait(bound) = bound else {
+        return None;
+    };
+    let last = bound
+        .path
+        .segments
+        .last()
+        .filter(|last| last.ident == "Future")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
     arguments.args.iter().find_map(|argument| match argument {
         GenericArgument::AssocType(output) if output.ident == "Output" => Some(output.ty.clone()),
         _ => None,

@@ -9,10 +9,20 @@ use quote::quote_spanned;
 
 /// `Millis<450>`, `Millis<1000, 50>` with a plan, `Percent<40>`, `Unbudgeted`.
 pub(super) fn budget(scope: &Scope, span: Span) -> TokenStream {
-    cap(scope.budget.as_ref(), scope.plan.as_ref(), &scope.runtime, span)
+    cap(
+        scope.budget.as_ref(),
+        scope.plan.as_ref(),
+        &scope.runtime,
+        span,
+    )
 }
 
-fn cap(budget: Option<&Given<Amount>>, plan: Option<&Given<Amount>>, runtime: &Runtime, span: Span) -> TokenStream {
+fn cap(
+    budget: Option<&Given<Amount>>,
+    plan: Option<&Given<Amount>>,
+    runtime: &Runtime,
+    span: Span,
+) -> TokenStream {
     let root = runtime.root(span);
     let Some(budget) = budget else {
         return quote_spanned!(span=> #root::Unbudgeted);
@@ -29,9 +39,10 @@ fn cap(budget: Option<&Given<Amount>>, plan: Option<&Given<Amount>>, runtime: &R
         _ => millis(given, runtime, span),
     };
     let cap = argument(budget);
-    match plan.map(argument) {
-        Some(plan) => quote_spanned!(span=> #root::Millis<#cap, #plan>),
-        None => quote_spanned!(span=> #root::Millis<#cap>),
+    if let Some(plan) = plan.map(argument) {
+        quote_spanned!(span=> #root::Millis<#cap, #plan>)
+    } else {
+        quote_spanned!(span=> #root::Millis<#cap>)
     }
 }
 
@@ -43,6 +54,7 @@ fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
             quote_spanned!(span=> #number)
         }
         Amount::Path(path) => {
+            let span = given.span;
             let private = runtime.private(span);
             quote_spanned!(span=> #private::whole_millis(#path.as_millis()))
         }
@@ -78,7 +90,12 @@ pub(super) fn statement(amount: &Given<Amount>, name: &str, runtime: &Runtime) -
     quote_spanned!(span=> const { &#private::Spec::<#cap>::new(#name) })
 }
 
-fn setting(name: &str, given: Option<&Given<Amount>>, runtime: &Runtime, span: Span) -> Option<TokenStream> {
+fn setting(
+    name: &str,
+    given: Option<&Given<Amount>>,
+    runtime: &Runtime,
+    span: Span,
+) -> Option<TokenStream> {
     let given = given?;
     let method = match given.value {
         Amount::Percent(_) => quote::format_ident!("{name}_percent", span = span),

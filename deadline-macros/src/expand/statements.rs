@@ -7,25 +7,36 @@ use crate::parse::amount::Amount;
 use crate::parse::statement::{Budget, Statement};
 use crate::parse::statements::Placed;
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, quote_spanned};
+use quote::quote_spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut as _;
-use syn::{Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprMacro, Item, Local, Stmt, StmtMacro};
+use syn::{
+    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprMacro, Item, Local, Stmt,
+    StmtMacro,
+};
 
 // Input:   #[budget("250ms")] let orders = recent(user).await?;
 // Output:  let limit = Limit::start(SPEC);
 //          let orders = match limit.run(recent(user)).await { … }?;
-pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut Vec<Stmt>) {
+pub(super) fn statement(rewriter: &mut Rewriter<'_>, stmt: Stmt, into: &mut Vec<Stmt>) {
     match stmt {
         Stmt::Local(mut local) => {
             let placed = rewriter.take(&mut local.attrs);
             self::local(rewriter, &mut local, &placed, into);
             into.push(Stmt::Local(local));
         }
-        Stmt::Macro(StmtMacro { mut attrs, mac, semi_token }) => {
+        Stmt::Macro(StmtMacro {
+            mut attrs,
+            mac,
+            semi_token,
+        }) => {
             let placed = rewriter.take(&mut attrs);
             if placed.is_empty() && !rewriter.is_covered() {
-                let mut stmt = Stmt::Macro(StmtMacro { attrs, mac, semi_token });
+                let mut stmt = Stmt::Macro(StmtMacro {
+                    attrs,
+                    mac,
+                    semi_token,
+                });
                 rewriter.visit_stmt_mut(&mut stmt);
                 into.push(stmt);
             } else {
@@ -36,7 +47,8 @@ pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut 
             }
         }
         Stmt::Expr(mut expr, semi) => {
-            let placed = crate::syntax::attrs_mut(&mut expr).map_or_else(Vec::new, |attrs| rewriter.take(attrs));
+            let placed = crate::syntax::attrs_mut(&mut expr)
+                .map_or_else(Vec::new, |attrs| rewriter.take(attrs));
             let start = hoist(rewriter, &mut expr, &placed);
             into.extend(start);
             into.push(Stmt::Expr(expr, semi));
@@ -45,13 +57,18 @@ pub(super) fn statement<'a>(rewriter: &mut Rewriter<'a>, stmt: Stmt, into: &mut 
     }
 }
 
-fn local<'a>(rewriter: &mut Rewriter<'a>, local: &mut Local, placed: &[&'a Placed], into: &mut Vec<Stmt>) {
+fn local<'a>(
+    rewriter: &mut Rewriter<'a>,
+    local: &mut Local,
+    placed: &[&'a Placed],
+    into: &mut Vec<Stmt>,
+) {
     let Some(init) = &mut local.init else { return };
     match cover(placed) {
         Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
             let name = first_called_in_expr(&init.expr);
             let start = start(rewriter, &budget.amount, &name);
-            into.push(with_cfg(start, &local.attrs));
+            into.push(with_cfg(&start, &local.attrs));
             rewriter.under(Cover::Limit(None), |rewriter| {
                 rewriter.visit_expr_mut(&mut init.expr);
                 if let Some((_, diverge)) = &mut init.diverge {
@@ -72,7 +89,10 @@ fn local<'a>(rewriter: &mut Rewriter<'a>, local: &mut Local, placed: &[&'a Place
 fn hoist<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, placed: &[&'a Placed]) -> Option<Stmt> {
     match cover(placed) {
         Some(Covering::Budget(budget)) if hoistable(rewriter, budget) => {
-            let start = with_cfg(start(rewriter, &budget.amount, &first_called_in_expr(expr)), crate::syntax::attrs(expr));
+            let start = with_cfg(
+                &start(rewriter, &budget.amount, &first_called_in_expr(expr)),
+                crate::syntax::attrs(expr),
+            );
             rewriter.under(Cover::Limit(None), |rewriter| whole(rewriter, expr, placed));
             Some(start)
         }
@@ -98,9 +118,9 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
             }
         }
         Some(covering) => {
-            let start = enter(rewriter, covering, first_called_in_expr(expr));
+            let start = enter(rewriter, covering, &first_called_in_expr(expr));
             rewriter.under(covering.cover(), |rewriter| whole(rewriter, expr, placed));
-            covering.close(expr, start);
+            covering.close(expr, start.as_ref());
         }
         None => whole(rewriter, expr, placed),
     }
@@ -110,9 +130,9 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
 fn covered<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, covering: Option<Covering<'a>>) {
     match covering {
         Some(covering) => {
-            let start = enter(rewriter, covering, first_called_in_expr(expr));
+            let start = enter(rewriter, covering, &first_called_in_expr(expr));
             rewriter.under(covering.cover(), |rewriter| rewriter.visit_expr_mut(expr));
-            covering.close(expr, start);
+            covering.close(expr, start.as_ref());
         }
         None => rewriter.visit_expr_mut(expr),
     }
@@ -140,9 +160,8 @@ impl<'a> Covering<'a> {
     }
 
     // Output:  { let limit = …; EXPR }    or with a fallback    'budget: { let limit = …; EXPR }
-    fn close(self, expr: &mut Expr, start: Option<Stmt>) {
+    fn close(self, expr: &mut Expr, start: Option<&Stmt>) {
         if let Covering::Budget(budget) = self {
-            let start = start.map(Stmt::into_token_stream);
             if budget.fallback.is_some() {
                 label(expr, start);
             } else {
@@ -153,14 +172,14 @@ impl<'a> Covering<'a> {
     }
 }
 
-fn enter(rewriter: &Rewriter, covering: Covering, name: String) -> Option<Stmt> {
+fn enter(rewriter: &Rewriter, covering: Covering, name: &str) -> Option<Stmt> {
     match covering {
-        Covering::Budget(budget) => Some(start(rewriter, &budget.amount, &name)),
+        Covering::Budget(budget) => Some(start(rewriter, &budget.amount, name)),
         Covering::Shield(_) => None,
     }
 }
 
-fn label(expr: &mut Expr, start: Option<TokenStream>) {
+fn label(expr: &mut Expr, start: Option<&Stmt>) {
     let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
     *expr = block(quote_spanned!(span=> 'budget: { #start #expr }), expr);
 }
@@ -201,7 +220,7 @@ pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> 
 }
 
 /// A statement that is there under a condition takes its limit along.
-fn with_cfg(start: Stmt, attrs: &[Attribute]) -> Stmt {
+fn with_cfg(start: &Stmt, attrs: &[Attribute]) -> Stmt {
     let cfg = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
     Stmt::Expr(Expr::Verbatim(quote::quote!(#(#cfg)* #start)), None)
 }
@@ -215,14 +234,24 @@ pub(super) fn called(future: &Expr) -> String {
             receiver => format!("{receiver}.{}", call.method),
         },
         Expr::Path(path) => {
-            let segments: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            let segments: Vec<String> = path
+                .path
+                .segments
+                .iter()
+                .map(|segment| segment.ident.to_string())
+                .collect();
             segments.join("::")
         }
         Expr::Field(field) => match &field.member {
             syn::Member::Named(name) => format!("{}.{name}", called(&field.base)),
             syn::Member::Unnamed(index) => format!("{}.{}", called(&field.base), index.index),
         },
-        Expr::Macro(mac) => mac.mac.path.segments.last().map_or_else(String::new, |last| format!("{}!", last.ident)),
+        Expr::Macro(mac) => mac
+            .mac
+            .path
+            .segments
+            .last()
+            .map_or_else(String::new, |last| format!("{}!", last.ident)),
         Expr::Try(inner) => called(&inner.expr),
         Expr::Await(inner) => called(&inner.base),
         Expr::Paren(inner) => called(&inner.expr),
@@ -250,7 +279,9 @@ struct First(Option<String>);
 
 impl First {
     fn name(self) -> String {
-        self.0.filter(|name| !name.is_empty()).unwrap_or_else(|| "await".to_owned())
+        self.0
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "await".to_owned())
     }
 }
 

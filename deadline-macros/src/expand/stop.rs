@@ -15,8 +15,14 @@ use syn::{Expr, ExprClosure, Pat, PatType};
 pub(super) fn leave(scope: &Scope, span: Span) -> TokenStream {
     let private = scope.runtime.private(span);
     match scope.fallback.as_ref().map(bare) {
-        None => quote_spanned!(span=> return #private::stop(stopped)),
-        Some(closure @ Expr::Closure(_)) => quote_spanned!(span=> return #private::instead(stopped, #closure)),
+        None => {
+            let private = scope.runtime.private(scope.place);
+            let stop = quote_spanned!(scope.place=> #private::stop(stopped));
+            quote_spanned!(span=> return #stop)
+        }
+        Some(closure @ Expr::Closure(_)) => {
+            quote_spanned!(span=> return #private::instead(stopped, #closure))
+        }
         Some(value) => quote_spanned!(span=> return #private::instead(stopped, |_| #value)),
     }
 }
@@ -51,16 +57,16 @@ pub(super) fn closure(fallback: &Expr, never: bool, scope: &Scope) -> TokenStrea
 /// A closure that is called where it stands needs the type of its parameter spelled out.
 fn typed(closure: &ExprClosure, scope: &Scope, span: Span) -> ExprClosure {
     let mut closure = closure.clone();
-    if let Some(pat) = closure.inputs.first_mut() {
-        if !matches!(pat, Pat::Type(_)) {
-            let root = scope.runtime.root(span);
-            *pat = Pat::Type(PatType {
-                attrs: Vec::new(),
-                pat: Box::new(pat.clone()),
-                colon_token: syn::Token![:](span),
-                ty: Box::new(syn::Type::Verbatim(quote_spanned!(span=> #root::Stopped))),
-            });
-        }
+    if let Some(pat) = closure.inputs.first_mut()
+        && !matches!(pat, Pat::Type(_))
+    {
+        let root = scope.runtime.root(span);
+        *pat = Pat::Type(PatType {
+            attrs: Vec::new(),
+            pat: Box::new(pat.clone()),
+            colon_token: syn::Token![:](span),
+            ty: Box::new(syn::Type::Verbatim(quote_spanned!(span=> #root::Stopped))),
+        });
     }
     closure
 }

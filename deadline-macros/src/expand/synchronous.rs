@@ -23,6 +23,8 @@ use syn::{Expr, ItemFn, Stmt};
 pub(crate) fn function(mut item: ItemFn, scope: &Scope, statements: &[Placed]) -> TokenStream {
     body::rewrite(&mut item.block, scope, statements);
     let version = version(&scope.runtime.root(Span::mixed_site()));
-    item.block.stmts.insert(0, Stmt::Expr(Expr::Verbatim(version), None));
+    item.block
+        .stmts
+        .insert(0, Stmt::Expr(Expr::Verbatim(version), None));
     item.into_token_stream()
 }

@@ -43,7 +43,9 @@ impl Reader<'_> {
         let mut conditional = Vec::new();
         for stmt in &block.stmts {
             let (attrs, flow) = match stmt {
-                Stmt::Local(local) => (&*local.attrs, self.covered(&local.attrs, self.local(local))),
+                Stmt::Local(local) => {
+                    (&*local.attrs, self.covered(&local.attrs, self.local(local)))
+                }
                 Stmt::Expr(expr, _) => (syntax::attrs(expr), self.expr(expr)),
                 Stmt::Macro(stmt) => (&*stmt.attrs, self.covered(&stmt.attrs, self.mac(&stmt.mac))),
                 Stmt::Item(_) => continue,
@@ -61,10 +63,15 @@ impl Reader<'_> {
     }
 
     fn local(&self, local: &Local) -> Flow {
-        let Some(init) = &local.init else { return Flow::Nothing };
+        let Some(init) = &local.init else {
+            return Flow::Nothing;
+        };
         let value = self.expr(&init.expr);
         match &init.diverge {
-            Some((_, diverge)) => Flow::Sequence(vec![value, Flow::Either(vec![Flow::Nothing, self.expr(diverge)])]),
+            Some((_, diverge)) => Flow::Sequence(vec![
+                value,
+                Flow::Either(vec![Flow::Nothing, self.expr(diverge)]),
+            ]),
             None => value,
         }
     }
@@ -74,14 +81,23 @@ impl Reader<'_> {
             Expr::Block(expr) => self.labelled(expr),
             Expr::Unsafe(expr) => self.block(&expr.block),
             Expr::If(expr) => {
-                let other = expr.else_branch.as_ref().map_or(Flow::Nothing, |(_, other)| self.expr(other));
-                Flow::Sequence(vec![self.expr(&expr.cond), Flow::Either(vec![self.block(&expr.then_branch), other])])
+                let other = expr
+                    .else_branch
+                    .as_ref()
+                    .map_or(Flow::Nothing, |(_, other)| self.expr(other));
+                Flow::Sequence(vec![
+                    self.expr(&expr.cond),
+                    Flow::Either(vec![self.block(&expr.then_branch), other]),
+                ])
             }
             Expr::Match(expr) => {
                 let arms = expr.arms.iter().map(|arm| self.expr(&arm.body)).collect();
                 Flow::Sequence(vec![self.expr(&expr.expr), Flow::Either(arms)])
             }
-            Expr::ForLoop(expr) => Flow::Sequence(vec![self.expr(&expr.expr), repeated(self.block(&expr.body), true)]),
+            Expr::ForLoop(expr) => Flow::Sequence(vec![
+                self.expr(&expr.expr),
+                repeated(self.block(&expr.body), true),
+            ]),
             Expr::While(expr) => {
                 let body = Flow::Sequence(vec![self.expr(&expr.cond), self.block(&expr.body)]);
                 repeated(body, true)
@@ -105,14 +121,21 @@ impl Reader<'_> {
             Expr::Binary(expr) => self.sequence([&*expr.left, &*expr.right]),
             Expr::Index(expr) => self.sequence([&*expr.expr, &*expr.index]),
             Expr::Repeat(expr) => self.expr(&expr.expr),
-            Expr::Range(expr) => self.sequence(expr.start.as_deref().into_iter().chain(expr.end.as_deref())),
+            Expr::Range(expr) => {
+                self.sequence(expr.start.as_deref().into_iter().chain(expr.end.as_deref()))
+            }
             Expr::Call(expr) => self.sequence(std::iter::once(&*expr.func).chain(&expr.args)),
-            Expr::MethodCall(expr) => self.sequence(std::iter::once(&*expr.receiver).chain(&expr.args)),
+            Expr::MethodCall(expr) => {
+                self.sequence(std::iter::once(&*expr.receiver).chain(&expr.args))
+            }
             Expr::Array(expr) => self.sequence(&expr.elems),
             Expr::Tuple(expr) => self.sequence(&expr.elems),
-            Expr::Struct(expr) => {
-                self.sequence(expr.fields.iter().map(|field| &field.expr).chain(expr.rest.as_deref()))
-            }
+            Expr::Struct(expr) => self.sequence(
+                expr.fields
+                    .iter()
+                    .map(|field| &field.expr)
+                    .chain(expr.rest.as_deref()),
+            ),
             // Closures and async blocks run elsewhere; whatever else there is takes no time that we know of.
             _ => Flow::Nothing,
         };
@@ -129,7 +152,14 @@ impl Reader<'_> {
     }
 
     fn mac(&self, mac: &Macro) -> Flow {
-        let steps = || syntax::Arguments::read(mac).map_or_else(Vec::new, |arguments| arguments.iter().map(|argument| self.expr(argument)).collect());
+        let steps = || {
+            syntax::Arguments::read(mac).map_or_else(Vec::new, |arguments| {
+                arguments
+                    .iter()
+                    .map(|argument| self.expr(argument))
+                    .collect()
+            })
+        };
         match syntax::known(mac) {
             Known::Joins => Flow::Together(steps()),
             Known::Expressions => Flow::Sequence(steps()),
@@ -139,7 +169,12 @@ impl Reader<'_> {
     }
 
     fn covered(&self, attrs: &[Attribute], flow: Flow) -> Flow {
-        attrs.iter().filter_map(|attr| self.placed(attr)).fold(flow, |flow, (number, _)| Flow::Covered(number, Box::new(flow)))
+        attrs
+            .iter()
+            .filter_map(|attr| self.placed(attr))
+            .fold(flow, |flow, (number, _)| {
+                Flow::Covered(number, Box::new(flow))
+            })
     }
 
     fn placed(&self, attr: &Attribute) -> Option<(usize, &Placed)> {
@@ -157,5 +192,8 @@ impl Reader<'_> {
 }
 
 fn repeated(body: Flow, ends: bool) -> Flow {
-    Flow::Loop { body: Box::new(body), ends }
+    Flow::Loop {
+        body: Box::new(body),
+        ends,
+    }
 }

@@ -12,7 +12,8 @@ use proc_macro2::{Ident, Span};
 use runtime::Runtime;
 use shape::Shape;
 use syn::ext::IdentExt as _;
-use syn::{Expr, ItemFn};
+use syn::spanned::Spanned as _;
+use syn::{Expr, ItemFn, ReturnType, Signature};
 
 /// One annotated function.
 pub(crate) struct Function {
@@ -29,6 +30,9 @@ pub(crate) struct Scope {
     pub(crate) name: String,
     /// The literal or attribute that `limited_by()` shows as file and line.
     pub(crate) anchor: Span,
+    /// The return type. That it cannot carry a stop is said there, and only once: rustc drops the repetitions of an
+    /// error at one and the same place.
+    pub(crate) place: Span,
     pub(crate) budget: Option<Given<Amount>>,
     pub(crate) plan: Option<Given<Amount>>,
     pub(crate) reserve: Option<Given<Amount>>,
@@ -44,10 +48,20 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    pub(crate) fn new(arguments: Arguments, function: &Ident) -> Self {
+    pub(crate) fn new(arguments: Arguments, function: &Signature) -> Self {
+        let place = match &function.output {
+            ReturnType::Default => function.ident.span(),
+            ReturnType::Type(_, ty) => ty.span(),
+        };
         Scope {
-            name: arguments.name.map_or_else(|| function.unraw().to_string(), |name| name.value()),
-            anchor: arguments.budget.as_ref().map_or_else(Span::call_site, |budget| budget.span),
+            name: arguments
+                .name
+                .map_or_else(|| function.ident.unraw().to_string(), |name| name.value()),
+            anchor: arguments
+                .budget
+                .as_ref()
+                .map_or_else(Span::call_site, |budget| budget.span),
+            place: Span::mixed_site().located_at(place),
             runtime: Runtime::new(arguments.runtime),
             budget: arguments.budget,
             plan: arguments.plan,

@@ -18,7 +18,9 @@ impl Runtime {
             Some(path) => {
                 let mut path = path.clone();
                 for segment in &mut path.segments {
-                    segment.ident.set_span(segment.ident.span().located_at(span));
+                    segment
+                        .ident
+                        .set_span(segment.ident.span().located_at(span));
                 }
                 path.into_token_stream()
             }

@@ -3,7 +3,10 @@
 use crate::faults::Faults;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Attribute, Block, Expr, ExprAsync, ExprCall, ExprClosure, ExprMatch, ExprMethodCall, Item, ItemFn, Local, Meta, Pat, ReturnType, Stmt, Type};
+use syn::{
+    Attribute, Block, Expr, ExprAsync, ExprCall, ExprClosure, ExprMatch, ExprMethodCall, Item,
+    ItemFn, Local, Meta, Pat, ReturnType, Stmt, Type,
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -18,16 +21,21 @@ pub(crate) enum Shape {
 impl Shape {
     pub(crate) fn of(item: &ItemFn, keep_async: bool, faults: &mut Faults) -> Self {
         if let Some(constness) = &item.sig.constness {
-            faults.at(constness.span, "`#[deadline]` cannot serve a `const fn`: nothing waits when the compiler runs it");
+            faults.at(
+                constness.span,
+                "`#[deadline]` cannot serve a `const fn`: nothing waits when the compiler runs it",
+            );
         }
         if let Some(abi) = &item.sig.abi {
             faults.at(abi.extern_token.span, "`#[deadline]` cannot serve an `extern` function: annotate the `async fn` that it calls");
         }
         if item.sig.asyncness.is_some() {
-            let kept = keep_async || returns_never(item) || item.attrs.iter().any(must_see_an_async_fn);
+            let kept =
+                keep_async || returns_never(item) || item.attrs.iter().any(must_see_an_async_fn);
             return if kept { Shape::Kept } else { Shape::Returned };
         }
-        if item.sig.constness.is_none() && item.sig.abi.is_none() && !builds_one_future(&item.block) {
+        if item.sig.constness.is_none() && item.sig.abi.is_none() && !builds_one_future(&item.block)
+        {
             faults.at(
                 item.sig.fn_token.span,
                 "`#[deadline]` needs an `async fn`\nwrite `async fn`, or use `#[checkpoint]` for a synchronous function that is called from an annotated one; put `#[deadline]` above an attribute that makes the function synchronous",
@@ -43,9 +51,33 @@ pub(crate) fn returns_never(item: &ItemFn) -> bool {
 
 /// Attributes of the language, which look at nothing and rewrite nothing.
 const INERT: [&str; 27] = [
-    "allow", "automatically_derived", "cfg", "cfg_attr", "cold", "coverage", "deny", "deprecated", "doc", "expect",
-    "export_name", "forbid", "ignore", "inline", "link_section", "macro_use", "must_use", "no_mangle", "non_exhaustive",
-    "optimize", "path", "should_panic", "target_feature", "track_caller", "unsafe", "warn", "test",
+    "allow",
+    "automatically_derived",
+    "cfg",
+    "cfg_attr",
+    "cold",
+    "coverage",
+    "deny",
+    "deprecated",
+    "doc",
+    "expect",
+    "export_name",
+    "forbid",
+    "ignore",
+    "inline",
+    "link_section",
+    "macro_use",
+    "must_use",
+    "no_mangle",
+    "non_exhaustive",
+    "optimize",
+    "path",
+    "should_panic",
+    "target_feature",
+    "track_caller",
+    "unsafe",
+    "warn",
+    "test",
 ];
 
 const TOOLS: [&str; 5] = ["clippy", "diagnostic", "miri", "rust_analyzer", "rustfmt"];
@@ -64,18 +96,24 @@ fn must_see_an_async_fn(attr: &Attribute) -> bool {
 pub(crate) fn goes_first(attr: &Attribute) -> bool {
     match &attr.meta {
         Meta::List(list) if list.path.is_ident("cfg_attr") => {
-            crate::syntax::mentions(list.tokens.clone(), &|word| matches!(word, "instrument" | "trace" | "main" | "test"))
+            crate::syntax::mentions(list.tokens.clone(), &|word| {
+                matches!(word, "instrument" | "trace" | "main" | "test")
+            })
         }
-        meta => meta.path().segments.last().is_some_and(|last| last.ident == "instrument" || last.ident == "trace"),
+        meta => meta
+            .path()
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "instrument" || last.ident == "trace"),
     }
 }
 
 /// Whether a synchronous body is one that we can serve.
 fn builds_one_future(block: &Block) -> bool {
-    if let Some(Stmt::Expr(tail, None)) = block.stmts.last() {
-        if tail_future(tail).is_some() {
-            return true;
-        }
+    if let Some(Stmt::Expr(tail, None)) = block.stmts.last()
+        && tail_future(tail).is_some()
+    {
+        return true;
     }
     let mut search = OneFuture::default();
     search.visit_block(block);
@@ -95,7 +133,8 @@ fn tail_future(tail: &Expr) -> Option<&ExprAsync> {
 }
 
 fn is_pin(call: &ExprCall) -> bool {
-    matches!(&*call.func, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "pin")) && call.args.len() == 1
+    matches!(&*call.func, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "pin"))
+        && call.args.len() == 1
 }
 
 /// What the `main` and `test` attributes of the runtimes leave: one async block, driven by a `block_on`.
@@ -144,10 +183,10 @@ pub(crate) fn with_future(block: &mut Block, then: impl FnOnce(&mut Expr)) {
     }
 
     let mut then = First(Some(then));
-    if let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut() {
-        if tail_future(tail).is_some() {
-            return then.visit_expr_mut(tail);
-        }
+    if let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut()
+        && tail_future(tail).is_some()
+    {
+        return then.visit_expr_mut(tail);
     }
     then.visit_block_mut(block);
 }
@@ -206,7 +245,9 @@ impl VisitMut for Instrumented<'_> {
     // Input:  FutureExt::in_span(async move { let __ret__: T = BODY; __ret__ }, __span__)
     fn visit_expr_call_mut(&mut self, call: &mut ExprCall) {
         match call.args.first_mut() {
-            Some(Expr::Async(future)) if begins_with(&future.block, "__ret__") => self.found(&mut future.block),
+            Some(Expr::Async(future)) if begins_with(&future.block, "__ret__") => {
+                self.found(&mut future.block);
+            }
             _ => visit_mut::visit_expr_call_mut(self, call),
         }
     }
@@ -224,7 +265,9 @@ impl VisitMut for Instrumented<'_> {
 /// ```
 fn recorded(first: &mut Stmt) -> Option<&mut Block> {
     let expr = match first {
-        Stmt::Local(Local { init: Some(init), .. }) => &mut *init.expr,
+        Stmt::Local(Local {
+            init: Some(init), ..
+        }) => &mut *init.expr,
         Stmt::Expr(Expr::Match(ExprMatch { expr, .. }), _) => &mut **expr,
         _ => return None,
     };

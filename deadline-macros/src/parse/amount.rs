@@ -15,12 +15,22 @@ pub(crate) enum Amount {
 /// Reads the value of the argument `name`.
 ///
 /// The unit is never guessed: `450` could be seconds as well as milliseconds.
-pub(crate) fn read(name: &str, value: Option<&Expr>, span: proc_macro2::Span) -> syn::Result<Given<Amount>> {
+pub(crate) fn read(
+    name: &str,
+    value: Option<&Expr>,
+    span: proc_macro2::Span,
+) -> syn::Result<Given<Amount>> {
     let Some(value) = value else {
-        return Err(syn::Error::new(span, format!("`{name}` needs a value, such as `{name} = \"450ms\"`")));
+        return Err(syn::Error::new(
+            span,
+            format!("`{name}` needs a value, such as `{name} = \"450ms\"`"),
+        ));
     };
     let amount = match bare(value) {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => {
             let span = text.span();
             let text = text.value();
             return match text.trim().strip_suffix('%') {
@@ -30,7 +40,10 @@ pub(crate) fn read(name: &str, value: Option<&Expr>, span: proc_macro2::Span) ->
             .map(|value| Given { value, span })
             .map_err(|message| syn::Error::new(span, message));
         }
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(number),
+            ..
+        }) => {
             let digits = number.base10_digits();
             let message = match number.suffix() {
                 "" => format!("`{digits}` has no unit: write \"{digits}ms\" or \"{digits}s\""),
@@ -42,11 +55,16 @@ pub(crate) fn read(name: &str, value: Option<&Expr>, span: proc_macro2::Span) ->
         other => {
             return Err(syn::Error::new(
                 start(other),
-                format!("`{name}` accepts a literal such as \"450ms\", or the path of a `const` of type `Duration`"),
+                format!(
+                    "`{name}` accepts a literal such as \"450ms\", or the path of a `const` of type `Duration`"
+                ),
             ));
         }
     };
-    Ok(Given { value: amount, span: start(value) })
+    Ok(Given {
+        value: amount,
+        span: start(value),
+    })
 }
 
 fn percent(text: &str, number: &str) -> Result<Amount, String> {
@@ -55,7 +73,9 @@ fn percent(text: &str, number: &str) -> Result<Amount, String> {
         return Err(format!("`{text}` is not a whole percentage; {accepted}"));
     }
     match number.parse() {
-        Ok(0) => Err(format!("`{text}` is zero, which would be over before it starts; {accepted}")),
+        Ok(0) => Err(format!(
+            "`{text}` is zero, which would be over before it starts; {accepted}"
+        )),
         Ok(percent @ 1..=100) => Ok(Amount::Percent(percent)),
         _ => Err(format!("`{text}` is more than all there is; {accepted}")),
     }

@@ -72,7 +72,10 @@ pub(crate) fn parse(arguments: TokenStream, faults: &mut Faults) -> Arguments {
 
 fn positional(argument: &Argument) -> String {
     match &argument.value {
-        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {
+        Some(Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        })) => {
             format!("name the argument: `budget = \"{}\"`", text.value())
         }
         _ => "expected `name = value`, such as `budget = \"450ms\"`".to_owned(),
@@ -88,15 +91,45 @@ impl Arguments {
             "min" => once(&mut self.min, amount(name, value, faults), name, faults),
             "plan" => once(&mut self.plan, amount(name, value, faults), name, faults),
             "cleanup" => once(&mut self.cleanup, amount(name, value, faults), name, faults),
-            "fallback" => once(&mut self.fallback, expression(name, value, faults), name, faults),
+            "fallback" => once(
+                &mut self.fallback,
+                expression(name, value, faults),
+                name,
+                faults,
+            ),
             "parent" => once(&mut self.parent, parent(name, value, faults), name, faults),
             "bind" => once(&mut self.bind, bind(name, value, faults), name, faults),
-            "checkpoints" => once(&mut self.checkpoints, checkpoints(name, value, faults), name, faults),
+            "checkpoints" => once(
+                &mut self.checkpoints,
+                checkpoints(name, value, faults),
+                name,
+                faults,
+            ),
             "name" => once(&mut self.name, operation(name, value, faults), name, faults),
-            "crate" => once(&mut self.runtime, runtime(name, value, faults), name, faults),
-            "allow_overcommit" => once(&mut self.allow_overcommit, flag(name, value, faults), name, faults),
-            "keep_async" => once(&mut self.keep_async, flag(name, value, faults), name, faults),
-            "boxed" => once(&mut self.boxed, flag(name, value, faults), name, faults),
+            "crate" => once(
+                &mut self.runtime,
+                runtime(name, value, faults),
+                name,
+                faults,
+            ),
+            "allow_overcommit" => once(
+                &mut self.allow_overcommit,
+                Some(flag(name, value, faults)),
+                name,
+                faults,
+            ),
+            "keep_async" => once(
+                &mut self.keep_async,
+                Some(flag(name, value, faults)),
+                name,
+                faults,
+            ),
+            "boxed" => once(
+                &mut self.boxed,
+                Some(flag(name, value, faults)),
+                name,
+                faults,
+            ),
             _ => unknown(name, &NAMES, faults),
         }
     }
@@ -113,17 +146,25 @@ fn expression(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option
     value.cloned()
 }
 
-fn flag(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option<Span> {
+fn flag(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Span {
     if let Some(value) = value {
-        faults.at(start(value), format!("`{name}` takes no value: write `{name}` to switch it on"));
+        faults.at(
+            start(value),
+            format!("`{name}` takes no value: write `{name}` to switch it on"),
+        );
     }
-    Some(name.span())
+    name.span()
 }
 
 fn parent(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option<Parent> {
     match value.map(bare) {
-        Some(Expr::Path(path)) if path.path.get_ident().is_some() => path.path.get_ident().cloned().map(Parent::Parameter),
-        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) if text.value() == "required" => Some(Parent::Required),
+        Some(Expr::Path(path)) if path.path.get_ident().is_some() => {
+            path.path.get_ident().cloned().map(Parent::Parameter)
+        }
+        Some(Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        })) if text.value() == "required" => Some(Parent::Required),
         value => {
             let span = value.map_or_else(|| name.span(), start);
             faults.at(span, "`parent` accepts the name of a parameter of type `Context` or `&Context`, or \"required\"");
@@ -137,7 +178,10 @@ fn bind(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option<Ident
         Some(Expr::Path(path)) if path.path.get_ident().is_some() => path.path.get_ident().cloned(),
         value => {
             let span = value.map_or_else(|| name.span(), start);
-            faults.at(span, "`bind` accepts a new variable's name, such as `bind = cx`");
+            faults.at(
+                span,
+                "`bind` accepts a new variable's name, such as `bind = cx`",
+            );
             None
         }
     }
@@ -147,7 +191,10 @@ fn checkpoints(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Optio
     const WORDS: [&str; 4] = ["auto", "awaits", "loops", "off"];
     let accepted = "`checkpoints` accepts \"auto\", \"awaits\", \"loops\" or \"off\"";
     let text = match value.map(bare) {
-        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => text,
+        Some(Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        })) => text,
         value => {
             faults.at(value.map_or_else(|| name.span(), start), accepted);
             return None;
@@ -159,7 +206,8 @@ fn checkpoints(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Optio
         "loops" => Some(Checkpoints::Loops),
         "off" => Some(Checkpoints::Off),
         other => {
-            let hint = crate::nearest::nearest(other, WORDS).map_or_else(String::new, |word| format!(", did you mean \"{word}\"?"));
+            let hint = crate::nearest::nearest(other, WORDS)
+                .map_or_else(String::new, |word| format!(", did you mean \"{word}\"?"));
             faults.at(text.span(), format!("{accepted}{hint}"));
             None
         }
@@ -168,10 +216,16 @@ fn checkpoints(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Optio
 
 fn operation(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Option<LitStr> {
     match value.map(bare) {
-        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) if !text.value().trim().is_empty() => Some(text.clone()),
+        Some(Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        })) if !text.value().trim().is_empty() => Some(text.clone()),
         value => {
             let span = value.map_or_else(|| name.span(), start);
-            faults.at(span, "`name` accepts a string that is not empty, such as `name = \"load_profile\"`");
+            faults.at(
+                span,
+                "`name` accepts a string that is not empty, such as `name = \"load_profile\"`",
+            );
             None
         }
     }

@@ -6,7 +6,7 @@ use syn::{Attribute, Block, Expr, FnModifiers, ItemFn, Signature, Stmt, Token, V
 
 /// What the attribute was put on.
 pub(crate) enum Item {
-    Function(ItemFn),
+    Function(Box<ItemFn>),
     /// A trait's `fn f();`, with the span of its name.
     WithoutBody(Span),
     /// Not a function, or one that rustc has complained about already.
@@ -16,7 +16,11 @@ pub(crate) enum Item {
 /// Reads a function. A body that cannot be read is carried along as it is: rustc says what is wrong with it, at its
 /// place and better than we could, and the function keeps its deadline.
 pub(crate) fn parse(item: TokenStream) -> Item {
-    let first = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let first = item
+        .clone()
+        .into_iter()
+        .next()
+        .map_or_else(Span::call_site, |token| token.span());
     function.parse2(item).unwrap_or(Item::Other(first))
 }
 
@@ -28,26 +32,37 @@ fn function(input: ParseStream) -> syn::Result<Item> {
         input.parse::<Token![;]>()?;
         return Ok(Item::WithoutBody(sig.ident.span()));
     }
-    let (brace_token, body) = braces(input)?;
-    let read = |input: ParseStream| Ok((input.call(Attribute::parse_inner)?, input.call(Block::parse_within)?));
-    let stmts = match read.parse2(body.clone()) {
+    let (brace_token, tokens, inside) = braces(input)?;
+    let read = |input: ParseStream| {
+        Ok((
+            input.call(Attribute::parse_inner)?,
+            input.call(Block::parse_within)?,
+        ))
+    };
+    let stmts = match read.parse2(inside) {
         Ok((inner, stmts)) => {
             attrs.extend(inner);
             stmts
         }
-        Err(_) => vec![Stmt::Expr(Expr::Verbatim(body), None)],
+        Err(_) => vec![Stmt::Expr(Expr::Verbatim(tokens), None)],
     };
     let block = Box::new(Block { brace_token, stmts });
-    Ok(Item::Function(ItemFn { attrs, vis, modifiers: FnModifiers::default(), sig, block }))
+    Ok(Item::Function(Box::new(ItemFn {
+        attrs,
+        vis,
+        modifiers: FnModifiers::default(),
+        sig,
+        block,
+    })))
 }
 
-/// The tokens between the braces, also of a `$body:block` that `macro_rules!` hands on.
-fn braces(input: ParseStream) -> syn::Result<(token::Brace, TokenStream)> {
+/// The body as one token and what is inside it, also of a `$body:block` that `macro_rules!` hands on.
+///
+/// The token matters: made anew it would lose the places of its braces, and rustc would show a syntax error in it a
+/// second time, at another place.
+fn braces(input: ParseStream) -> syn::Result<(token::Brace, TokenStream, TokenStream)> {
+    let tokens = input.fork().parse::<TokenTree>()?.into();
     let content;
     let brace_token = syn::braced!(content in input);
-    let mut tokens = TokenStream::new();
-    while !content.is_empty() {
-        tokens.extend([content.parse::<TokenTree>()?]);
-    }
-    Ok((brace_token, tokens))
+    Ok((brace_token, tokens, content.parse()?))
 }

@@ -56,19 +56,30 @@ pub(crate) fn split(arguments: TokenStream, faults: &mut Faults) -> Vec<Argument
 fn argument(input: ParseStream) -> syn::Result<Argument> {
     let ahead = input.fork();
     let named = ahead.call(Ident::parse_any).is_ok()
-        && (ahead.is_empty() || ahead.peek(Token![,]) || ahead.peek(Token![=]) && !ahead.peek(Token![==]));
+        && (ahead.is_empty()
+            || ahead.peek(Token![,])
+            || ahead.peek(Token![=]) && !ahead.peek(Token![==]));
     if !named {
-        return Ok(Argument { name: None, value: Some(input.parse()?) });
+        return Ok(Argument {
+            name: None,
+            value: Some(input.parse()?),
+        });
     }
     let name = input.call(Ident::parse_any)?;
     let value = match input.parse::<Option<Token![=]>>()? {
         Some(equals) if input.is_empty() || input.peek(Token![,]) => {
-            return Err(syn::Error::new(equals.span, format!("`{name} =` has no value yet")));
+            return Err(syn::Error::new(
+                equals.span,
+                format!("`{name} =` has no value yet"),
+            ));
         }
         Some(_) => Some(input.parse()?),
         None => None,
     };
-    Ok(Argument { name: Some(name), value })
+    Ok(Argument {
+        name: Some(name),
+        value,
+    })
 }
 
 fn skip_to_comma(input: ParseStream) -> syn::Result<()> {
@@ -88,8 +99,15 @@ pub(crate) fn unknown(name: &Ident, accepted: &[&str], faults: &mut Faults) {
     let hint = hint
         .filter(|hint| accepted.contains(hint))
         .map_or_else(String::new, |hint| format!(", did you mean `{hint}`?"));
-    let accepted = accepted.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    faults.at(name.span(), format!("unknown argument `{typed}`{hint}\naccepted are {accepted}"));
+    let accepted = accepted
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    faults.at(
+        name.span(),
+        format!("unknown argument `{typed}`{hint}\naccepted are {accepted}"),
+    );
 }
 
 /// Puts a value into its place, unless the place is taken.

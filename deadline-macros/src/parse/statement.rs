@@ -50,7 +50,10 @@ impl Kind {
 
 /// Where messages about the attribute as a whole point: at its name.
 pub(crate) fn name_span(attr: &Attribute) -> Span {
-    attr.path().segments.last().map_or_else(Span::call_site, |segment| segment.ident.span())
+    attr.path()
+        .segments
+        .last()
+        .map_or_else(Span::call_site, |segment| segment.ident.span())
 }
 
 pub(crate) fn parse(kind: Kind, attr: &Attribute, faults: &mut Faults) -> Option<Statement> {
@@ -59,7 +62,10 @@ pub(crate) fn parse(kind: Kind, attr: &Attribute, faults: &mut Faults) -> Option
         Meta::Path(_) => TokenStream::new(),
         Meta::List(list) => list.tokens.clone(),
         Meta::NameValue(_) => {
-            faults.at(span, "the value goes into parentheses, such as `#[budget(\"250ms\")]`");
+            faults.at(
+                span,
+                "the value goes into parentheses, such as `#[budget(\"250ms\")]`",
+            );
             return None;
         }
     };
@@ -75,19 +81,36 @@ fn budget(arguments: TokenStream, span: Span, faults: &mut Faults) -> Option<Bud
     let mut broken = false;
     for argument in options::split(arguments, faults) {
         match &argument.name {
-            Some(name) if name == "fallback" => once(&mut fallback, argument.value.clone(), name, faults),
+            Some(name) if name == "fallback" => {
+                once(&mut fallback, argument.value.clone(), name, faults);
+            }
             Some(name) if name == "times" => {
                 let given = repetitions(&argument, faults);
                 broken |= given.is_none();
                 once(&mut times, given, name, faults);
             }
-            _ => broken |= !leading_amount("budget", &argument, &mut amount, &["fallback", "times"], faults),
+            _ => {
+                broken |= !leading_amount(
+                    "budget",
+                    &argument,
+                    &mut amount,
+                    &["fallback", "times"],
+                    faults,
+                );
+            }
         }
     }
     if amount.is_none() && !broken && faults.none() {
-        faults.at(span, "`#[budget]` needs an amount, such as `#[budget(\"250ms\")]`");
+        faults.at(
+            span,
+            "`#[budget]` needs an amount, such as `#[budget(\"250ms\")]`",
+        );
     }
-    Some(Budget { amount: amount?, fallback, times })
+    Some(Budget {
+        amount: amount?,
+        fallback,
+        times,
+    })
 }
 
 fn shield(arguments: TokenStream, span: Span, faults: &mut Faults) -> Option<Shield> {
@@ -97,7 +120,10 @@ fn shield(arguments: TokenStream, span: Span, faults: &mut Faults) -> Option<Shi
         broken |= !leading_amount("shield", &argument, &mut amount, &[], faults);
     }
     if amount.is_none() && !broken && faults.none() {
-        faults.at(span, "`#[shield]` needs an amount, such as `#[shield(\"50ms\")]`");
+        faults.at(
+            span,
+            "`#[shield]` needs an amount, such as `#[shield(\"50ms\")]`",
+        );
     }
     Some(Shield { amount: amount? })
 }
@@ -127,12 +153,18 @@ fn leading_amount(
             Some(&path)
         }
         (Some(name), _) if name == attribute => {
-            faults.at(name.span(), format!("the amount has no name here: `#[{attribute}(\"250ms\")]`"));
+            faults.at(
+                name.span(),
+                format!("the amount has no name here: `#[{attribute}(\"250ms\")]`"),
+            );
             return false;
         }
         (Some(name), _) => {
             if accepted.is_empty() {
-                faults.at(name.span(), format!("`#[{attribute}]` accepts an amount and nothing else"));
+                faults.at(
+                    name.span(),
+                    format!("`#[{attribute}]` accepts an amount and nothing else"),
+                );
             } else {
                 unknown(name, accepted, faults);
             }
@@ -153,12 +185,21 @@ fn leading_amount(
 
 fn repetitions(argument: &Argument, faults: &mut Faults) -> Option<Given<u64>> {
     let value = argument.value.as_ref().map(bare);
-    if let Some(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) = value {
-        if let Ok(value @ 1..) = number.base10_parse::<u64>() {
-            return Some(Given { value, span: number.span() });
-        }
+    if let Some(Expr::Lit(ExprLit {
+        lit: Lit::Int(number),
+        ..
+    })) = value
+        && let Ok(value @ 1..) = number.base10_parse::<u64>()
+    {
+        return Some(Given {
+            value,
+            span: number.span(),
+        });
     }
     let span = value.map_or_else(|| argument.span(), start);
-    faults.at(span, "`times` accepts a whole number from 1 on: how often the loop runs at most");
+    faults.at(
+        span,
+        "`times` accepts a whole number from 1 on: how often the loop runs at most",
+    );
     None
 }

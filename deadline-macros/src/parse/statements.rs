@@ -10,8 +10,8 @@ use proc_macro2::{Literal, Span};
 use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprConst, ExprLit, ExprReturn, ExprTry, Item, Lit, Local, Macro, Meta,
-    Pat, StmtMacro, Type, parse_quote,
+    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprConst, ExprLit, ExprReturn,
+    ExprTry, Item, Lit, Local, Macro, Meta, Pat, StmtMacro, Type, parse_quote,
 };
 
 /// An attribute and the place it was found at.
@@ -30,7 +30,12 @@ pub(crate) struct Placed {
 
 /// Takes our attributes out of a body.
 pub(crate) fn collect(body: &mut Block, faults: &mut Faults) -> Vec<Placed> {
-    let mut collector = Collector { placed: Vec::new(), open: Vec::new(), awaits: 0, faults };
+    let mut collector = Collector {
+        placed: Vec::new(),
+        open: Vec::new(),
+        awaits: 0,
+        faults,
+    };
     collector.visit_block_mut(body);
     collector.placed
 }
@@ -41,7 +46,10 @@ const MARK: &str = "__deadline_statement";
 pub(crate) fn mark(attr: &Attribute) -> Option<usize> {
     match &attr.meta {
         Meta::NameValue(mark) if mark.path.is_ident(MARK) => match &mark.value {
-            Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
+            Expr::Lit(ExprLit {
+                lit: Lit::Int(number),
+                ..
+            }) => number.base10_parse().ok(),
             _ => None,
         },
         _ => None,
@@ -63,7 +71,9 @@ impl Collector<'_> {
             if attr.path().is_ident("cfg_attr") {
                 self.report_hidden(attr);
             }
-            let Some(kind) = Kind::of(attr) else { return true };
+            let Some(kind) = Kind::of(attr) else {
+                return true;
+            };
             let Some(statement) = statement::parse(kind, attr, self.faults) else {
                 return false;
             };
@@ -87,7 +97,9 @@ impl Collector<'_> {
 
     fn report_hidden(&mut self, attr: &Attribute) {
         let Meta::List(list) = &attr.meta else { return };
-        if mentions(list.tokens.clone(), &|word| matches!(word, "budget" | "shield" | "checkpoint")) {
+        if mentions(list.tokens.clone(), &|word| {
+            matches!(word, "budget" | "shield" | "checkpoint")
+        }) {
             self.faults.at(name_span(attr), "`cfg_attr` hides this from `#[deadline]`: write the statement twice, each under its own `#[cfg(…)]`");
         }
     }
@@ -104,11 +116,15 @@ impl Collector<'_> {
     }
 
     fn covers_by_a_figure(&self) -> bool {
-        self.open.iter().any(|number| !matches!(self.placed[*number].statement, Statement::NoCheckpoint))
+        self.open
+            .iter()
+            .any(|number| !matches!(self.placed[*number].statement, Statement::NoCheckpoint))
     }
 
     fn innermost(&mut self) -> Option<&mut Placed> {
-        self.open.last().and_then(|number| self.placed.get_mut(*number))
+        self.open
+            .last()
+            .and_then(|number| self.placed.get_mut(*number))
     }
 
     fn macro_arguments(&mut self, mac: &mut Macro) {
@@ -119,14 +135,26 @@ impl Collector<'_> {
         match syntax::Arguments::read(mac) {
             Some(mut arguments) => {
                 if joins && self.covers_by_a_figure() {
-                    arguments.iter().for_each(|argument| Exits(self.faults).visit_expr(argument));
+                    arguments
+                        .iter()
+                        .for_each(|argument| Exits(self.faults).visit_expr(argument));
                 }
-                arguments.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+                arguments
+                    .iter_mut()
+                    .for_each(|argument| self.visit_expr_mut(argument));
                 mac.tokens = arguments.into_tokens();
             }
             None if has_statement_attributes(mac.tokens.clone()) => {
-                let span = mac.path.segments.last().map_or_else(Span::call_site, |segment| segment.ident.span());
-                let name = mac.path.segments.last().map_or_else(String::new, |segment| segment.ident.to_string());
+                let span = mac
+                    .path
+                    .segments
+                    .last()
+                    .map_or_else(Span::call_site, |segment| segment.ident.span());
+                let name = mac
+                    .path
+                    .segments
+                    .last()
+                    .map_or_else(String::new, |segment| segment.ident.to_string());
                 self.faults.at(span, format!("`#[deadline]` does not look into `{name}!`: give the branch a function of its own with `#[deadline(budget = …)]`"));
                 mac.tokens = syntax::without_our_attributes(mac.tokens.clone());
             }
@@ -138,7 +166,9 @@ impl Collector<'_> {
 impl VisitMut for Collector<'_> {
     fn visit_local_mut(&mut self, local: &mut Local) {
         let opened = self.take(&mut local.attrs, false);
-        self.covering(opened, |collector| visit_mut::visit_local_mut(collector, local));
+        self.covering(opened, |collector| {
+            visit_mut::visit_local_mut(collector, local);
+        });
     }
 
     fn visit_stmt_macro_mut(&mut self, stmt: &mut StmtMacro) {
@@ -155,7 +185,9 @@ impl VisitMut for Collector<'_> {
         if opened.is_empty() {
             visit_mut::visit_expr_mut(self, expr);
         } else {
-            self.covering(opened, |collector| visit_mut::visit_expr_mut(collector, expr));
+            self.covering(opened, |collector| {
+                visit_mut::visit_expr_mut(collector, expr);
+            });
         }
     }
 
@@ -176,11 +208,19 @@ impl VisitMut for Collector<'_> {
     }
 
     fn visit_expr_closure_mut(&mut self, closure: &mut ExprClosure) {
-        Strays { place: "a closure", faults: self.faults }.visit_expr_mut(&mut closure.body);
+        Strays {
+            place: "a closure",
+            faults: self.faults,
+        }
+        .visit_expr_mut(&mut closure.body);
     }
 
     fn visit_expr_async_mut(&mut self, block: &mut ExprAsync) {
-        Strays { place: "an async block", faults: self.faults }.visit_block_mut(&mut block.block);
+        Strays {
+            place: "an async block",
+            faults: self.faults,
+        }
+        .visit_block_mut(&mut block.block);
     }
 
     fn visit_expr_const_mut(&mut self, _: &mut ExprConst) {}
@@ -195,7 +235,10 @@ struct Exits<'a>(&'a mut Faults);
 
 impl Exits<'_> {
     fn report(&mut self, span: Span) {
-        self.0.at(span, "not inside a `join!` that has a budget: bind the value by a `let` of its own first");
+        self.0.at(
+            span,
+            "not inside a `join!` that has a budget: bind the value by a `let` of its own first",
+        );
     }
 }
 

@@ -3,12 +3,14 @@
 //! A scope owns its frame and puts it in place for the length of one poll; what was there before lies on the
 //! stack of that poll and comes back when it ends, also by a panic. So the frames of a thread form a stack, and
 //! a `LocalSet` or `block_on` that runs other tasks inside a poll cannot mix them up: a frame is only believed
-//! by the task it was made for.
+//! by the task it was made for. (Executors that are not tokio's give their tasks no identity; one that is driven
+//! inside a scope hands the scope's context to all its tasks.)
 //!
 //! What a scope needs from the ones inside it (when to wake, until when a shield holds) goes up through the
 //! frame as well: it is reported to the outer frame when the inner poll is over.
 
 use std::cell::RefCell;
+use std::mem;
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
@@ -22,7 +24,7 @@ use crate::stop::{Cause, Details, Limit, PathEntry, Phase, Stopped};
 use crate::time::Deadline;
 
 pub(crate) struct Frame {
-    /// `None` only in an outermost scope whose context nobody has asked for yet.
+    /// `None` in an outermost scope whose context nobody has asked for yet, and where there is none.
     pub(crate) node: Option<Arc<Node>>,
     /// The polling request's node when it is another request than the scope's own.
     pub(crate) also: Option<Arc<Node>>,
@@ -35,14 +37,17 @@ pub(crate) struct Frame {
     pub(crate) binds: bool,
     /// Whether `node` was made for this very scope.
     pub(crate) owns_node: bool,
-    pub(crate) depth: usize,
-    pub(crate) started: Deadline,
+    pub(crate) depth: u16,
+    /// `None` where the clock is not read.
+    pub(crate) started: Option<Deadline>,
     pub(crate) mode: Mode,
     pub(crate) poller: Poller,
+    /// Where the path of its task begins.
+    pub(crate) base: usize,
     /// The stop that is being delivered to the body.
     pub(crate) stop: Option<Cause>,
-    /// How often guards have handed a stop to the body of this scope.
-    pub(crate) deliveries: u32,
+    /// Whether a guard has handed a stop to the body of this scope.
+    pub(crate) delivered: bool,
     pub(crate) seen: Seen,
 }
 
@@ -53,6 +58,11 @@ pub(crate) struct Seen {
     pub(crate) wake_at: Option<Deadline>,
     /// Until when a shielded piece of work inside may go on.
     pub(crate) hold: Option<Deadline>,
+    /// How many scopes inside with other wakers began to hold, less those that ended it: they are not polled
+    /// whenever this scope is, so what they say counts until they take it back.
+    pub(crate) holders: i32,
+    /// Until when they hold.
+    pub(crate) held: Option<Deadline>,
     /// A scope inside has yielded to catch a value that is one task-hop away.
     pub(crate) yielding: bool,
     /// The clock, as the innermost scope read it when everything inside was pending.
@@ -102,10 +112,11 @@ thread_local! {
     static CURRENT: RefCell<Local> = const { RefCell::new(Local { frame: None, path: Vec::new() }) };
 }
 
-/// A frame in place; the one before it comes back when this is left or dropped.
+/// A frame in place; the one before it comes back when this is left or dropped, on the same thread.
 #[must_use]
 pub(crate) struct Entered {
-    previous: Option<Frame>,
+    /// The frame that was there before. A thread that is ending has no place for frames: then it is the entered one.
+    other: Option<Frame>,
     left: bool,
 }
 
@@ -114,15 +125,22 @@ pub(crate) fn enter(frame: Frame) -> Entered {
         operation: frame.operation().name,
         hard: frame.limits.hard,
     };
-    let previous = CURRENT
-        .try_with(|local| {
-            let mut local = local.borrow_mut();
-            local.path.push(entry);
-            local.frame.replace(frame)
-        })
-        .unwrap_or_default();
+    let task = frame.poller.task;
+    let mut other = Some(frame);
+    let _ = CURRENT.try_with(|local| {
+        let mut local = local.borrow_mut();
+        let base = match &local.frame {
+            Some(outer) if outer.poller.task == task => outer.base,
+            _ => local.path.len(),
+        };
+        if let Some(frame) = &mut other {
+            frame.base = base;
+        }
+        local.path.push(entry);
+        mem::swap(&mut local.frame, &mut other);
+    });
     Entered {
-        previous,
+        other,
         left: false,
     }
 }
@@ -131,39 +149,31 @@ impl Entered {
     /// Takes the frame out again, with what the poll left in it.
     pub(crate) fn leave(mut self) -> Option<Frame> {
         self.left = true;
-        self.swap()
+        self.swap();
+        self.other.take()
     }
 
-    fn swap(&mut self) -> Option<Frame> {
-        let previous = self.previous.take();
-        CURRENT
-            .try_with(|local| {
-                let mut local = local.borrow_mut();
-                local.path.pop();
-                std::mem::replace(&mut local.frame, previous)
-            })
-            .unwrap_or_default()
+    fn swap(&mut self) {
+        let other = &mut self.other;
+        let _ = CURRENT.try_with(|local| {
+            let mut local = local.borrow_mut();
+            local.path.pop();
+            mem::swap(&mut local.frame, other);
+        });
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         if !self.left {
-            drop(self.swap());
+            self.swap();
         }
     }
 }
 
-/// Runs `read` on the frame of the running task; `None` outside any scope.
+/// Runs `read` on the frame of the running task; `None` outside any scope. What it runs must not come back here.
 pub(crate) fn with<R>(read: impl FnOnce(&mut Frame) -> R) -> Option<R> {
-    CURRENT
-        .try_with(|local| {
-            let mut local = local.borrow_mut();
-            let frame = local.frame.as_mut()?;
-            (frame.poller.task == tokio::task::try_id()).then(|| read(frame))
-        })
-        .ok()
-        .flatten()
+    with_path(|frame, _| read(frame))
 }
 
 /// As [`with`], for code that makes an error and needs the path of scopes for it.
@@ -172,17 +182,16 @@ pub(crate) fn with_path<R>(read: impl FnOnce(&mut Frame, &[PathEntry]) -> R) -> 
         .try_with(|local| {
             let Local { frame, path } = &mut *local.borrow_mut();
             let frame = frame.as_mut()?;
+            let path = path.get(frame.base..).unwrap_or_default();
             (frame.poller.task == tokio::task::try_id()).then(|| read(frame, path))
         })
         .ok()
         .flatten()
 }
 
-/// The scopes that are being polled on this thread, outermost first.
+/// The scopes that are being polled in this task, outermost first.
 pub(crate) fn path() -> Vec<PathEntry> {
-    CURRENT
-        .try_with(|local| local.borrow().path.clone())
-        .unwrap_or_default()
+    with_path(|_, path| path.to_vec()).unwrap_or_default()
 }
 
 /// What a scope inherits from the context it is created or polled in.
@@ -191,15 +200,54 @@ pub(crate) struct Inherited {
     pub(crate) node: Arc<Node>,
     pub(crate) soft: Option<Deadline>,
     pub(crate) owner: Option<&'static Operation>,
-    pub(crate) depth: usize,
+    pub(crate) depth: u16,
 }
 
 /// The ambient context, for whoever is about to run inside it.
 pub(crate) fn inherit() -> Option<Inherited> {
-    with(Frame::inherited)
+    with(Frame::inherited).flatten()
+}
+
+/// Which of two requests was cancelled, and why; of both the earlier.
+pub(crate) fn first_cancel(
+    own: Option<&Arc<Node>>,
+    also: Option<&Arc<Node>>,
+) -> Option<(Cause, Deadline)> {
+    let own = own.and_then(|node| node.signal.get());
+    let also = also.and_then(|node| node.signal.get());
+    match (own, also) {
+        (Some(own), Some(also)) => Some(if also.1 < own.1 { also } else { own }),
+        (one, None) | (None, one) => one,
+    }
 }
 
 impl Frame {
+    /// A frame for code that is not a poll of a scope: it has what `node` has, or nothing.
+    pub(crate) fn of(node: Option<&Arc<Node>>) -> Self {
+        Self {
+            node: node.cloned(),
+            also: None,
+            limits: node.map(|node| node.limits).unwrap_or_default(),
+            owner: None,
+            operation: None,
+            binds: node.is_some_and(|node| node.own),
+            owns_node: true,
+            depth: node.map_or(0, |node| node.depth),
+            started: node.map(|node| node.started),
+            mode: node.map_or(Mode::Enforce, |node| node.mode),
+            poller: Poller::none(),
+            base: 0,
+            stop: None,
+            delivered: false,
+            seen: Seen::default(),
+        }
+    }
+
+    /// Whether this is where [`Context::none`](crate::Context::none) holds: what begins here is outermost.
+    pub(crate) fn is_none(&self) -> bool {
+        self.node.is_none() && self.operation.is_none()
+    }
+
     pub(crate) fn operation(&self) -> &Operation {
         match (self.operation, &self.node) {
             (Some(operation), _) => operation,
@@ -217,55 +265,55 @@ impl Frame {
         }
     }
 
-    pub(crate) fn inherited(&mut self) -> Inherited {
-        Inherited {
+    pub(crate) fn inherited(&mut self) -> Option<Inherited> {
+        if self.is_none() {
+            return None;
+        }
+        Some(Inherited {
             node: self.node().clone(),
             soft: self.limits.soft,
             owner: self.owner,
-            depth: self.depth + 1,
-        }
+            depth: self.depth.saturating_add(1),
+        })
     }
 
     /// The node, made when it is asked for the first time.
     pub(crate) fn node(&mut self) -> &Arc<Node> {
-        if self.node.is_none() {
-            self.owns_node = true;
+        match self.node {
+            Some(ref node) => node,
+            None => {
+                self.owns_node = true;
+                let node = Node::root(self.seed(), Request::default());
+                self.node.insert(node)
+            }
         }
-        let (operation, limits, limit) = (*self.operation(), self.limits, self.limit());
-        let (started, mode, depth) = (self.started, self.mode, self.depth);
-        self.node.get_or_insert_with(|| {
-            let seed = Seed {
-                operation,
-                limits,
-                limit,
-                own: false,
-                started,
-                mode,
-                depth,
-                of_scope: true,
-            };
-            Node::root(seed, Request::default())
-        })
     }
 
-    /// The node of this very scope, so that cancelling it stops this scope and not its siblings.
-    pub(crate) fn own_node(&mut self) -> &Arc<Node> {
+    /// The node of this very scope, so that cancelling it stops this scope and not its siblings; `None` where there is
+    /// no context.
+    pub(crate) fn own_node(&mut self) -> Option<&Arc<Node>> {
+        if self.is_none() {
+            return None;
+        }
         let inherited = self.node().clone();
         if !self.owns_node {
-            let seed = Seed {
-                operation: *self.operation(),
-                limits: self.limits,
-                limit: self.limit(),
-                own: self.binds,
-                started: self.started,
-                mode: self.mode,
-                depth: self.depth,
-                of_scope: true,
-            };
-            self.node = Some(Node::child(&inherited, seed));
+            self.node = Some(Node::child(&inherited, self.seed()));
             self.owns_node = true;
         }
-        self.node()
+        self.node.as_ref()
+    }
+
+    fn seed(&self) -> Seed {
+        Seed {
+            operation: *self.operation(),
+            limits: self.limits,
+            limit: self.limit(),
+            own: self.binds,
+            started: self.started.unwrap_or_else(Deadline::now),
+            mode: self.mode,
+            depth: self.depth,
+            of_scope: true,
+        }
     }
 
     /// Why this scope has to stop by `now`, if it has to: a cancel, or the end of its work.
@@ -280,11 +328,19 @@ impl Frame {
             return Some(cause);
         }
         if let Some((cause, at)) = self.cancelled() {
-            let expired = self.limits.soft.is_some_and(|soft| soft <= at);
-            return Some(if expired { self.limit_cause() } else { cause });
+            return Some(self.first_of(cause, at));
         }
         let soft = self.limits.soft?;
         (soft <= now()).then(|| self.limit_cause())
+    }
+
+    /// The cancel, or the limit if that came first.
+    fn first_of(&self, cause: Cause, at: Deadline) -> Cause {
+        if self.limits.soft.is_some_and(|soft| soft <= at) {
+            self.limit_cause()
+        } else {
+            cause
+        }
     }
 
     /// The stop of this scope as an error.
@@ -296,14 +352,15 @@ impl Frame {
         location: &'static Location<'static>,
         path: Vec<PathEntry>,
     ) -> Stopped {
+        let started = self.started.unwrap_or(now);
         Stopped::new(Details {
             cause,
             phase,
             operation: self.operation().name,
             limit: self.limit(),
             deadline: self.limits.hard,
-            budget: self.limits.hard.map(|hard| hard.since(self.started)),
-            elapsed: now.since(self.started),
+            budget: self.limits.hard.map(|hard| hard.since(started)),
+            elapsed: now.since(started),
             needed: None,
             no_deadline: false,
             location,
@@ -321,8 +378,14 @@ impl Frame {
 
     /// A cancel of this request, or of the one that polls it.
     pub(crate) fn cancelled(&self) -> Option<(Cause, Deadline)> {
-        let own = self.node.as_ref().and_then(|node| node.signal.get());
-        own.or_else(|| self.also.as_ref().and_then(|node| node.signal.get()))
+        first_cancel(self.node.as_ref(), self.also.as_ref())
+    }
+
+    /// Notes the limit by which something inside was ended; this scope's own is kept against any other.
+    pub(crate) fn note_limit_hit(&mut self, limit: Option<Deadline>) {
+        if self.seen.limit_hit.is_none() || self.seen.limit_hit != self.limits.soft {
+            self.seen.limit_hit = limit.or(self.seen.limit_hit);
+        }
     }
 
     /// What passing this scope's limit is called: the own budget of a piece of work, strictly shorter than its

@@ -11,13 +11,13 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::task::JoinHandle;
 
-use super::current::{self, Entered, Frame, Inherited, Poller, Seen};
+use super::current::{self, Entered, Frame, Inherited};
 use super::mode::Mode;
 use super::node::{Limits, Node, Seed};
 use super::report::{Missing, Report};
 use super::root::RootBuilder;
 use crate::scope::{Driver, Operation, Run};
-use crate::stop::{Cause, Phase, Stopped};
+use crate::stop::{Cause, PathEntry, Phase, Stopped};
 use crate::time::{Budget, Deadline};
 
 /// The deadline, the cancellation and the identity of one request, as a value.
@@ -41,7 +41,7 @@ use crate::time::{Budget, Deadline};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Context(Option<Inherited>);
+pub struct Context(Option<Arc<Node>>);
 
 impl Context {
     /// The context of the running scope, [`Context::none`] outside any.
@@ -49,20 +49,7 @@ impl Context {
     /// It is the scope's own: cancelling it stops this scope and what it started, not its siblings.
     #[must_use]
     pub fn current() -> Self {
-        Self(current::with(|frame| {
-            frame.own_node();
-            let mut inherited = frame.inherited();
-            inherited.depth = frame.depth;
-            inherited
-        }))
-    }
-
-    /// As `current`, without giving the scope a node of its own: for reading.
-    fn reading() -> Self {
-        Self(current::inherit().map(|inherited| Inherited {
-            depth: inherited.depth.saturating_sub(1),
-            ..inherited
-        }))
+        Self(current::with(|frame| frame.own_node().cloned()).flatten())
     }
 
     /// No deadline, no cancellation, no request: for shared work that must not end with whoever happened to start it,
@@ -86,20 +73,19 @@ impl Context {
         RootBuilder::new(operation, Location::caller())
     }
 
-    pub(crate) fn from_node(node: Arc<Node>) -> Self {
-        let (soft, depth) = (node.limits.soft, node.depth);
-        Self(Some(Inherited {
-            node,
-            soft,
-            owner: None,
-            depth,
-        }))
+    pub(crate) const fn from_node(node: Arc<Node>) -> Self {
+        Self(Some(node))
     }
 
+    /// What a scope inside this context inherits.
     pub(crate) fn inherited(&self) -> Option<Inherited> {
-        let mut inherited = self.0.clone()?;
-        inherited.depth += 1;
-        Some(inherited)
+        let node = self.0.as_ref()?;
+        Some(Inherited {
+            node: node.clone(),
+            soft: node.limits.soft,
+            owner: None,
+            depth: node.depth.saturating_add(1),
+        })
     }
 
     #[cfg(any(test, feature = "test-util"))]
@@ -109,8 +95,8 @@ impl Context {
         }
     }
 
-    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
-        self.0.as_ref().map(|inherited| &inherited.node)
+    pub(crate) const fn node(&self) -> Option<&Arc<Node>> {
+        self.0.as_ref()
     }
 
     /// A narrower context: its deadline is the earlier of this one's and `budget` from now, and it is cancelled with
@@ -118,11 +104,11 @@ impl Context {
     #[must_use]
     #[track_caller]
     pub fn child(&self, budget: impl Into<Budget>) -> Self {
-        self.child_named("child", budget.into(), Location::caller())
+        Self::below(self.inherited(), "child", budget.into(), Location::caller())
     }
 
-    pub(crate) fn child_named(
-        &self,
+    fn below(
+        parent: Option<Inherited>,
         name: &'static str,
         budget: Budget,
         location: &'static Location<'static>,
@@ -133,7 +119,7 @@ impl Context {
             budget,
             parent_required: false,
         };
-        let Some(parent) = &self.0 else {
+        let Some(parent) = parent else {
             return RootBuilder::new(name, location).budget(budget).build();
         };
         let started = Deadline::now();
@@ -152,7 +138,7 @@ impl Context {
             own: shorter.is_some(),
             started,
             mode: parent.node.mode,
-            depth: parent.depth + 1,
+            depth: parent.depth,
             of_scope: false,
         };
         Self::from_node(Node::child(&parent.node, seed))
@@ -174,39 +160,7 @@ impl Context {
     }
 
     fn entered(&self) -> Entered {
-        let (node, limits, owner, depth) = match &self.0 {
-            Some(context) => {
-                let hard = context.node.limits.hard;
-                (
-                    Some(context.node.clone()),
-                    Limits {
-                        soft: context.soft,
-                        hard,
-                    },
-                    context.owner,
-                    context.depth,
-                )
-            }
-            None => (None, Limits::default(), None, 0),
-        };
-        current::enter(Frame {
-            mode: node.as_ref().map_or(Mode::Enforce, |node| node.mode),
-            started: node
-                .as_ref()
-                .map_or_else(Deadline::now, |node| node.started),
-            node,
-            also: None,
-            limits,
-            owner,
-            operation: None,
-            binds: false,
-            owns_node: true,
-            depth,
-            poller: Poller::none(),
-            stop: None,
-            deliveries: 0,
-            seen: Seen::default(),
-        })
+        current::enter(Frame::of(self.node()))
     }
 
     /// Stops this context and everything below it; false if it was stopped before.
@@ -220,8 +174,7 @@ impl Context {
     /// Why this context was stopped, if it was: by a cancel, or by the clock.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
-        self.stopped_now(Phase::Wait, Location::caller())
-            .map(|stopped| stopped.cause())
+        Frame::of(self.node()).stopped(Deadline::now)
     }
 
     /// An error if the context is stopped. Reads the clock, so that it works in code which never gives its thread
@@ -231,26 +184,25 @@ impl Context {
     /// [`Stopped`], with the place of the caller.
     #[track_caller]
     pub fn check(&self) -> Result<(), Stopped> {
-        match self.stopped_now(Phase::Compute, Location::caller()) {
-            Some(stopped) => Err(stopped),
-            None => Ok(()),
-        }
-    }
-
-    fn stopped_now(&self, phase: Phase, location: &'static Location<'static>) -> Option<Stopped> {
-        let context = self.0.as_ref()?;
-        let entered = self.entered();
-        let stopped = current::with_path(|frame, path| {
-            frame.binds = context.owner.is_none() && context.node.own;
-            let now = Deadline::now();
-            let cause = frame.stopped(|| now)?;
-            Some(frame.stop_error(cause, phase, now, location, path.to_vec()))
+        let frame = Frame::of(self.node());
+        let Some(cause) = frame.stopped(Deadline::now) else {
+            return Ok(());
+        };
+        let mut path = current::path();
+        path.push(PathEntry {
+            operation: frame.operation().name,
+            hard: frame.limits.hard,
         });
-        drop(entered);
-        stopped.flatten()
+        Err(frame.stop_error(
+            cause,
+            Phase::Compute,
+            Deadline::now(),
+            Location::caller(),
+            path,
+        ))
     }
 
-    /// Waits until the context is stopped, and says why.
+    /// Waits until the context is stopped, and says why. Where nothing is enforced, that never comes.
     #[must_use]
     pub fn cancelled(&self) -> Cancelled {
         Cancelled {
@@ -268,8 +220,8 @@ impl Context {
     /// When work has to be over; `None` without a deadline, and in modes that do not show it.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
-        let context = self.0.as_ref()?;
-        context.soft.filter(|_| context.node.mode.propagates())
+        let node = self.0.as_ref()?;
+        node.limits.soft.filter(|_| node.mode.propagates())
     }
 
     /// Runs work that outlives this context, in a task of its own, with a budget of its own and for a stated reason.
@@ -277,6 +229,9 @@ impl Context {
     /// The future is made by a closure because arguments are evaluated before a call: a future made outside would
     /// have captured the deadline that it is to outlive. The request id is kept. Nobody waits for it: dropping the
     /// handle does not stop it, its own budget does.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, as [`tokio::spawn`] does.
     #[track_caller]
     pub fn detach<F>(
         &self,
@@ -338,10 +293,10 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             None => f.write_str("Context(none)"),
-            Some(context) => {
-                write!(f, "Context({}, ", context.node.operation.name)?;
-                match (self.node().and_then(|node| node.signal.get()), context.soft) {
-                    (Some((cause, _)), _) => write!(f, "{cause})"),
+            Some(node) => {
+                write!(f, "Context({}, ", node.operation.name)?;
+                match (self.cause(), node.limits.soft) {
+                    (Some(cause), _) => write!(f, "{cause})"),
                     (None, Some(soft)) => {
                         write!(f, "{} left)", crate::time::Short(soft.remaining()))
                     }
@@ -370,9 +325,11 @@ impl Future for Cancelled {
         if let Some(cause) = this.context.cause() {
             return Poll::Ready(cause);
         }
-        let soft = this.context.0.as_ref().and_then(|context| context.soft);
-        let alarm = soft.filter(|_| this.context.mode().enforces());
-        this.driver.wait(alarm, this.context.node().cloned(), cx);
+        // Where nothing is enforced nothing is ever stopped.
+        if let Some(node) = this.context.node().filter(|node| node.mode.enforces()) {
+            this.driver
+                .wait(node.limits.soft, Some(node.clone()), None, false, cx);
+        }
         Poll::Pending
     }
 }
@@ -398,7 +355,11 @@ impl Future for Cancelled {
 /// ```
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Run<F::IntoFuture> {
-    let context =
-        Context::reading().child_named("timeout", Budget::new(duration), Location::caller());
+    let context = Context::below(
+        current::inherit(),
+        "timeout",
+        Budget::new(duration),
+        Location::caller(),
+    );
     Run::new(context.0, false, future.into_future())
 }

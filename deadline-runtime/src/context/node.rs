@@ -33,7 +33,7 @@ pub(crate) struct Node {
     pub(crate) mode: Mode,
     pub(crate) signal: Signal,
     /// How many scopes are around it.
-    pub(crate) depth: usize,
+    pub(crate) depth: u16,
     /// Made for a running scope, which is then the one to be written down.
     pub(crate) of_scope: bool,
     request: Request,
@@ -70,6 +70,20 @@ pub(crate) struct Request {
     pub(crate) records: OnceLock<Box<Records>>,
     /// When the request's own scope ended.
     pub(crate) ended: OnceLock<Deadline>,
+    /// The request that a shield belongs to: what happens under the shield is recorded there.
+    pub(crate) within: Option<Arc<Node>>,
+}
+
+impl Request {
+    /// A root of its own for a shielded piece of `node`'s request.
+    pub(crate) fn within(node: &Arc<Node>) -> Self {
+        let root = node.recording_root();
+        Self {
+            id: root.request.id.clone(),
+            within: Some(root.clone()),
+            ..Self::default()
+        }
+    }
 }
 
 /// What a new node is made of.
@@ -80,7 +94,7 @@ pub(crate) struct Seed {
     pub(crate) own: bool,
     pub(crate) started: Deadline,
     pub(crate) mode: Mode,
-    pub(crate) depth: usize,
+    pub(crate) depth: u16,
     pub(crate) of_scope: bool,
 }
 
@@ -184,12 +198,30 @@ impl Node {
         Arc::ptr_eq(self, other) || Arc::ptr_eq(self.root_of(), other.root_of())
     }
 
+    /// Whether `other` is this node or lies above it: a cancel of it is then this one's too.
+    pub(crate) fn is_within(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let mut node = self;
+        while !Arc::ptr_eq(node, other) {
+            match &node.parent {
+                Some(parent) => node = parent,
+                None => return false,
+            }
+        }
+        true
+    }
+
     pub(crate) fn request_id(self: &Arc<Self>) -> Option<Arc<str>> {
         self.root_of().request.id.clone()
     }
 
     pub(crate) fn records(self: &Arc<Self>) -> &Records {
-        self.root_of().request.records.get_or_init(Box::default)
+        let root = self.recording_root();
+        root.request.records.get_or_init(Box::default)
+    }
+
+    fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
+        let root = self.root_of();
+        root.request.within.as_ref().unwrap_or(root)
     }
 
     /// The scope of this very node is over; for a root that is the end of the request.
@@ -201,7 +233,7 @@ impl Node {
 
     /// The records, if somebody wants scopes to be recorded.
     pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
-        let root = self.root_of();
+        let root = self.recording_root();
         root.request.report.then(|| (self.records(), root.started))
     }
 
@@ -227,13 +259,8 @@ impl Node {
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
-        let root = self.root_of();
-        let now = root
-            .request
-            .ended
-            .get()
-            .copied()
-            .unwrap_or_else(Deadline::now);
+        let root = self.recording_root();
+        let now = root.request.ended.get().copied().unwrap_or_else(Deadline::now);
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,
             request_id: root.request.id.clone(),

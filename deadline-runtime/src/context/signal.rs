@@ -38,15 +38,17 @@ impl Signal {
 
     /// Records the first cause and wakes everybody; false if there was one already.
     pub(crate) fn set(&self, cause: Cause, at: Deadline) -> bool {
-        let mut waiters = self.waiters();
-        if self.cause.load(Ordering::Relaxed) != 0 {
-            return false;
-        }
-        self.at.store(at.to_bits(), Ordering::Relaxed);
-        self.cause.store(cause.number(), Ordering::Release);
-        let waiters = std::mem::take(&mut *waiters);
         // Woken outside the lock: a waker may run arbitrary code, even our own.
-        for (_, waker) in waiters {
+        let woken = {
+            let mut waiters = self.waiters();
+            if self.cause.load(Ordering::Relaxed) != 0 {
+                return false;
+            }
+            self.at.store(at.to_bits(), Ordering::Relaxed);
+            self.cause.store(cause.number(), Ordering::Release);
+            std::mem::take(&mut *waiters)
+        };
+        for (_, waker) in woken {
             waker.wake();
         }
         true
@@ -62,15 +64,22 @@ impl Signal {
         {
             return self.cause.load(Ordering::Acquire) != 0;
         }
-        let mut waiters = self.waiters();
-        if self.cause.load(Ordering::Relaxed) != 0 {
-            return true;
-        }
-        match place.key.and_then(|key| waiters.get_mut(key)) {
-            Some(entry) => entry.clone_from(waker),
-            None => place.key = Some(waiters.insert(waker.clone())),
-        }
-        place.waker = Some(waker.clone());
+        // Cloning and dropping a waker may run arbitrary code as well: the last one of a task drops its future.
+        let (stored, own) = (waker.clone(), waker.clone());
+        let replaced = {
+            let mut waiters = self.waiters();
+            if self.cause.load(Ordering::Relaxed) != 0 {
+                return true;
+            }
+            if let Some(entry) = place.key.and_then(|key| waiters.get_mut(key)) {
+                Some(std::mem::replace(entry, stored))
+            } else {
+                place.key = Some(waiters.insert(stored));
+                None
+            }
+        };
+        drop(replaced);
+        place.waker = Some(own);
         false
     }
 
@@ -133,6 +142,60 @@ mod tests {
         assert!(signal.register(&mut Place::default(), &waker));
         signal.unregister(&mut place);
         assert_eq!(signal.waiting(), 0);
+    }
+
+    /// A waker that takes its waiter away when it is woken, as the waker of a task that is gone does.
+    #[test]
+    fn a_waker_may_use_the_signal_that_wakes_it() {
+        struct Leaves(Arc<Signal>, Mutex<Place>);
+        impl Wake for Leaves {
+            fn wake(self: Arc<Self>) {
+                self.0.unregister(&mut self.1.lock().unwrap());
+                assert!(self.0.register(&mut Place::default(), Waker::noop()));
+            }
+        }
+        let (done, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let signal = Arc::new(Signal::default());
+            let leaves = Arc::new(Leaves(signal.clone(), Mutex::default()));
+            let mut place = Place::default();
+            signal.register(&mut place, &Waker::from(leaves.clone()));
+            *leaves.1.lock().unwrap() = place;
+            signal.set(Cause::Shutdown, Deadline::now());
+            let _ = done.send(());
+        });
+        assert!(
+            wait.recv_timeout(std::time::Duration::from_secs(10))
+                .is_ok()
+        );
+    }
+
+    /// Replacing the last waker of a task drops its future, which may wait on the same signal.
+    #[test]
+    fn a_replaced_waker_may_use_the_signal_when_it_is_dropped() {
+        struct Leaves(Arc<Signal>, Mutex<Place>);
+        impl Wake for Leaves {
+            fn wake(self: Arc<Self>) {}
+        }
+        impl Drop for Leaves {
+            fn drop(&mut self) {
+                self.0.unregister(&mut self.1.lock().unwrap());
+            }
+        }
+        let (done, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let signal = Arc::new(Signal::default());
+            let mut other = Place::default();
+            signal.register(&mut other, Waker::noop());
+            let waker = Waker::from(Arc::new(Leaves(signal.clone(), Mutex::new(other))));
+            let mut place = Place::default();
+            signal.register(&mut place, &waker);
+            drop(waker);
+            signal.register(&mut place, Waker::noop());
+            let _ = done.send(signal.waiting());
+        });
+        let waiting = wait.recv_timeout(std::time::Duration::from_secs(10));
+        assert_eq!(waiting, Ok(1));
     }
 
     #[test]

@@ -18,16 +18,11 @@ pub fn checkpoint() -> Option<Stopped> {
 }
 
 fn at(location: &'static Location<'static>) -> Option<Stopped> {
+    crate::trip::count();
     current::with_path(|frame, path| {
-        crate::trip::count(frame);
         let cause = frame.stopped(Deadline::now)?;
-        let stopped = frame.stop_error(
-            cause,
-            Phase::Compute,
-            Deadline::now(),
-            location,
-            path.to_vec(),
-        );
+        let now = Deadline::now();
+        let stopped = frame.stop_error(cause, Phase::Compute, now, location, path.to_vec());
         frame.note_stop(&stopped);
         Some(stopped)
     })
@@ -58,9 +53,11 @@ pub(super) fn missed(stopped: Stopped) -> Stopped {
             operation: stopped.operation(),
             cause: stopped.cause(),
         };
-        let node = frame.node();
-        node.records().missing(missing);
-        node.forget_stop(&stopped);
+        if !frame.is_none() {
+            let node = frame.node();
+            node.records().missing(missing);
+            node.forget_stop(&stopped);
+        }
     });
     stopped
 }

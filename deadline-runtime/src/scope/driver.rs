@@ -19,55 +19,161 @@ pin_project! {
     pub(crate) struct Driver {
         #[pin]
         timer: Timer,
-        watched: Option<Arc<Node>>,
-        place: Place,
+        own: Watch,
+        also: Watch,
+        // What is inside and polled with other wakers is not polled whenever this scope is: what it said counts
+        // until it takes it back.
+        holders: u32,
+        held: Option<Deadline>,
+        // The end of the scope's cleanup.
+        tidy_until: Option<Deadline>,
     }
 
     impl PinnedDrop for Driver {
         fn drop(this: Pin<&mut Self>) {
-            this.unwatch();
+            let this = this.project();
+            this.own.leave();
+            this.also.leave();
         }
     }
 }
 
+/// A node whose cancel is waited for.
+#[derive(Default)]
+struct Watch {
+    node: Option<Arc<Node>>,
+    place: Place,
+}
+
 impl Driver {
-    /// Wakes the task at `alarm` and when `node` is cancelled.
+    /// Wakes the task at `alarm` and when one of the nodes is cancelled. A cancel that is there already wakes it at
+    /// once, unless the caller has `noticed` that it is over.
     pub(crate) fn wait(
         mut self: Pin<&mut Self>,
         alarm: Option<Deadline>,
-        node: Option<Arc<Node>>,
+        own: Option<Arc<Node>>,
+        also: Option<Arc<Node>>,
+        noticed: bool,
         cx: &mut task::Context<'_>,
     ) {
         self.as_mut().project().timer.wait(alarm, cx);
-        let unchanged = match (&self.watched, &node) {
+        let this = self.project();
+        let own = this.own.wait(own, cx);
+        let also = this.also.wait(also, cx);
+        if (own || also) && !noticed {
+            // Cancelled between the test and the registration: come again at once.
+            cx.waker().wake_by_ref();
+        }
+    }
+
+    /// Something inside holds until `until`, or no longer does.
+    pub(super) fn note_holders(self: Pin<&mut Self>, change: i32, until: Option<Deadline>) {
+        let this = self.project();
+        *this.holders = this.holders.saturating_add_signed(change);
+        *this.held = if *this.holders == 0 {
+            None
+        } else {
+            (*this.held).max(until)
+        };
+    }
+
+    pub(super) fn held(&self) -> Option<Deadline> {
+        self.held
+    }
+
+    pub(super) fn tidy_until(self: Pin<&mut Self>, until: Deadline) {
+        *self.project().tidy_until = Some(until);
+    }
+
+    pub(super) fn tidies_until(&self) -> Option<Deadline> {
+        self.tidy_until
+    }
+
+    /// Nothing is waited for any more.
+    pub(crate) fn release(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        this.own.leave();
+        this.also.leave();
+        this.timer.set(Timer::default());
+    }
+}
+
+impl Watch {
+    /// True if the node was cancelled already.
+    fn wait(&mut self, node: Option<Arc<Node>>, cx: &mut task::Context<'_>) -> bool {
+        let unchanged = match (&self.node, &node) {
             (Some(watched), Some(node)) => Arc::ptr_eq(watched, node),
             (None, None) => true,
             _ => false,
         };
         if !unchanged {
-            self.as_mut().unwatch();
-            *self.as_mut().project().watched = node;
+            self.leave();
+            self.node = node;
         }
-        let this = self.project();
-        if let Some(node) = this.watched {
-            let before = node.signal.get().is_some();
-            if node.signal.register(this.place, cx.waker()) && !before {
-                // Cancelled between the test and the registration: come again at once.
-                cx.waker().wake_by_ref();
+        match &self.node {
+            Some(node) => node.signal.register(&mut self.place, cx.waker()),
+            None => false,
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(node) = self.node.take() {
+            node.signal.unregister(&mut self.place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    use super::*;
+    use crate::{Budget, Cause, Context};
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The scope has tested for a cancel, then one arrives, then it begins to wait.
+    #[test]
+    fn a_cancel_between_the_test_and_the_wait_wakes() {
+        for (noticed, woken) in [(false, 1), (true, 0)] {
+            for beside in [false, true] {
+                let node = Context::root("request", Budget::inherited())
+                    .inherited()
+                    .map(|inherited| inherited.node);
+                if let Some(node) = &node {
+                    node.cancel(Cause::ClientCancelled);
+                }
+                let (own, also) = if beside { (None, node) } else { (node, None) };
+                let count = Arc::new(Count::default());
+                let waker = Waker::from(count.clone());
+                let mut driver = Box::pin(Driver::default());
+                let mut cx = task::Context::from_waker(&waker);
+                driver.as_mut().wait(None, own, also, noticed, &mut cx);
+                assert_eq!(count.0.load(Ordering::Relaxed), woken);
             }
         }
     }
 
-    /// Nothing is waited for any more.
-    pub(crate) fn release(mut self: Pin<&mut Self>) {
-        self.as_mut().unwatch();
-        self.project().timer.set(Timer::default());
-    }
-
-    fn unwatch(self: Pin<&mut Self>) {
-        let this = self.project();
-        if let Some(node) = this.watched.take() {
-            node.signal.unregister(this.place);
-        }
+    #[test]
+    fn a_hold_lasts_until_the_last_holder_takes_it_back() {
+        let mut driver = Box::pin(Driver::default());
+        let soon = Deadline::now();
+        let later = soon.plus(std::time::Duration::from_millis(5));
+        driver.as_mut().note_holders(1, Some(later));
+        driver.as_mut().note_holders(1, Some(soon));
+        assert_eq!(driver.held(), Some(later));
+        driver.as_mut().note_holders(-1, None);
+        assert_eq!(driver.held(), Some(later));
+        driver.as_mut().note_holders(-1, None);
+        assert_eq!(driver.held(), None);
+        driver.as_mut().note_holders(-1, None);
+        assert_eq!(driver.held(), None);
     }
 }

@@ -102,8 +102,8 @@ impl<F: Future> Future for Gated<F> {
 /// Whether the running scope is stopped.
 #[inline(never)]
 fn closed(location: &'static Location<'static>) -> bool {
+    crate::trip::count();
     current::with(|frame| {
-        crate::trip::count(frame);
         let closed = frame.stopped(Deadline::now).is_some();
         if closed {
             frame.seen.at = Some(location);

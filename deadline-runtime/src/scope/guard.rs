@@ -67,16 +67,16 @@ fn deliver(
     yielded: &mut bool,
     cx: &mut task::Context<'_>,
 ) -> Option<Poll<Stopped>> {
+    crate::trip::count();
     current::with_path(|frame, path| {
-        crate::trip::count(frame);
         let now = Deadline::now();
         let cause = frame.stopped(|| now)?;
-        if frame.deliveries > 0 && !*yielded {
+        if frame.delivered && !*yielded {
             *yielded = true;
             cx.waker().wake_by_ref();
             return Some(Poll::Pending);
         }
-        frame.deliveries = frame.deliveries.saturating_add(1);
+        frame.delivered = true;
         let stopped = frame.stop_error(cause, Phase::Wait, now, location, path.to_vec());
         frame.note_stop(&stopped);
         Some(Poll::Ready(stopped))

@@ -27,9 +27,9 @@ use super::driver::Driver;
 use super::operation::Operation;
 use super::outcome;
 use crate::context::Mode;
-use crate::context::current::{self, Frame, Inherited, Poller, Seen};
-use crate::context::node::{Limits, Node};
-use crate::stop::{Cause, Details, PathEntry, Phase as StopPhase, Stopped};
+use crate::context::current::{self, Entered, Frame, Inherited, Poller, Seen, first_cancel};
+use crate::context::node::{Limits, Node, Seed};
+use crate::stop::{Cause, Details, Limit, PathEntry, Phase as StopPhase, Stopped};
 use crate::time::Deadline;
 
 /// The least that must be left before work is begun: timers have this resolution.
@@ -46,14 +46,18 @@ pin_project! {
     impl<F> PinnedDrop for Life<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            if this.body.is_some() && this.state.was_polled() {
+            if this.body.is_none() {
+                return;
+            }
+            if this.state.was_polled() {
                 // Destructors see the context, and log inside it.
-                let entered = current::enter(this.state.frame(Poller::none()));
+                let running = this.state.run(Poller::none());
                 this.body.set(None);
-                if let Some(frame) = entered.leave() {
-                    this.state.node = frame.node;
-                }
-                this.state.dropped_from_outside();
+                let frame = running.leave();
+                this.state.dropped_from_outside(frame.as_ref());
+            } else {
+                this.body.set(None);
+                this.state.dropped_before_its_start();
             }
         }
     }
@@ -63,18 +67,16 @@ pin_project! {
 pub(crate) struct State {
     /// Before admission what was captured at the call, afterwards what holds.
     pub(super) node: Option<Arc<Node>>,
-    /// Before admission the inherited limit (or, with `FIXED`, the scope's own), afterwards the hard end.
+    /// Before admission the inherited limit (or, with `fixed`, the scope's own), afterwards the hard end.
     pub(super) hard: Option<Deadline>,
     pub(super) started: Option<Deadline>,
     /// `None` for a scope made by hand: the node describes it.
     pub(super) operation: Option<&'static Operation>,
     pub(super) owner: Option<&'static Operation>,
     driver: Option<Pin<Box<Driver>>>,
-    depth: usize,
+    depth: u16,
     phase: Phase,
     cause: Option<Cause>,
-    /// How often guards have handed the stop to the body.
-    deliveries: u32,
     pub(super) flags: Flags,
 }
 
@@ -90,9 +92,7 @@ enum Phase {
     /// And has been given one task-hop.
     Yielded,
     /// Stopped, and polled on until the end of its cleanup.
-    Tidying {
-        until: Deadline,
-    },
+    Tidying,
     Ended,
 }
 
@@ -114,6 +114,14 @@ pub(crate) struct Flags {
     /// The scope's own budget is the binding limit.
     pub(crate) binds: bool,
     pub(super) owns_node: bool,
+    /// A guard has handed the stop to the body.
+    pub(super) delivered: bool,
+    /// A scope around it with another waker has been told that something in here holds.
+    pub(super) told: bool,
+    /// The body was pending at least once.
+    pub(super) pended: bool,
+    /// It would have been refused if anything were enforced.
+    pub(super) would_refuse: bool,
     /// Refused because a deadline was required and none was in scope.
     pub(super) no_deadline: bool,
     /// Something inside was ended by exactly this scope's limit.
@@ -160,24 +168,24 @@ impl<F: Future> Life<F> {
                 // Polled after its end: nothing will ever come.
                 return Poll::Pending;
             };
-            let entered = current::enter(this.state.frame(Poller::new(cx.waker())));
+            let running = this.state.run(Poller::new(cx.waker()));
             let polled = body.poll(cx);
-            let frame = entered.leave();
+            let frame = running.leave();
             if let Poll::Ready(value) = polled {
                 this.body.set(None);
-                this.state.completed(frame);
+                this.state.completed(frame.as_ref());
                 return Poll::Ready(Ok(value));
             }
-            let Some(frame) = frame else {
+            let Some(mut frame) = frame else {
                 return Poll::Pending;
             };
-            match this.state.pending(frame, cx) {
+            match this.state.pending(&mut frame, cx) {
                 Next::Wait => return Poll::Pending,
                 Next::Again => {}
                 Next::End(stopped) => {
-                    let entered = current::enter(this.state.frame(Poller::new(cx.waker())));
+                    let running = this.state.run(Poller::none());
                     this.body.set(None);
-                    drop(entered);
+                    drop(running);
                     return Poll::Ready(Err(stopped));
                 }
             }
@@ -191,6 +199,32 @@ impl<F: Future> Life<F> {
     #[cfg(feature = "http")]
     pub(super) fn state_mut(&mut self) -> &mut State {
         &mut self.state
+    }
+}
+
+/// A scope's frame, in place. However the poll ends, by a panic too, the scope has its node back.
+struct Running<'a> {
+    state: &'a mut State,
+    entered: Option<Entered>,
+}
+
+impl Running<'_> {
+    fn leave(mut self) -> Option<Frame> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Option<Frame> {
+        let mut frame = self.entered.take()?.leave()?;
+        self.state.node = frame.node.take();
+        self.state.flags.owns_node = frame.owns_node;
+        self.state.flags.delivered = frame.delivered;
+        Some(frame)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.take();
     }
 }
 
@@ -209,7 +243,7 @@ impl State {
                 owner,
                 depth,
             }) => (Some(node), soft, owner, depth),
-            None => (None, None, None, 0),
+            None => (None, None, None, 0_u16),
         };
         Self {
             node,
@@ -221,7 +255,6 @@ impl State {
             depth,
             phase: Phase::Created,
             cause: None,
-            deliveries: 0,
             flags: Flags::default(),
         }
     }
@@ -236,6 +269,24 @@ impl State {
 
     pub(super) fn mode(&self) -> Mode {
         self.node.as_ref().map_or(Mode::Enforce, |node| node.mode)
+    }
+
+    /// The limit that binds.
+    pub(super) fn limit(&self) -> Limit {
+        match (self.owner, &self.node) {
+            (Some(owner), _) => owner.limit(),
+            (None, Some(node)) => node.limit,
+            (None, None) => self.description().limit(),
+        }
+    }
+
+    /// What passing that limit is called.
+    pub(super) fn limit_cause(&self) -> Cause {
+        if self.flags.binds {
+            Cause::DependencyTimeout
+        } else {
+            Cause::DeadlineExceeded
+        }
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -254,46 +305,72 @@ impl State {
         })
     }
 
-    pub(super) fn depth_of(&mut self, context: &Inherited) {
-        self.depth = context.depth;
+    pub(super) fn at_depth(&mut self, depth: u16) {
+        self.depth = depth;
+    }
+
+    pub(super) fn depth(&self) -> u16 {
+        self.depth
     }
 
     fn was_polled(&self) -> bool {
         !matches!(self.phase, Phase::Created | Phase::Refused | Phase::Ended)
     }
 
-    /// The frame for one poll. The node moves into it and comes back with it.
-    fn frame(&mut self, poller: Poller) -> Frame {
-        Frame {
-            also: self.other_request(),
+    /// Puts the scope's frame in place. The node moves into it and comes back with it.
+    fn run(&mut self, poller: Poller) -> Running<'_> {
+        let also = self.meet();
+        let frame = Frame {
+            also,
             limits: self.limits(),
-            owner: self.owner,
             operation: self.operation,
+            owner: self.owner,
             binds: self.flags.binds,
             owns_node: self.flags.owns_node,
             depth: self.depth,
-            started: self.started.unwrap_or_else(Deadline::now),
+            started: self.started,
             mode: self.mode(),
             poller,
             stop: self.cause,
-            deliveries: self.deliveries,
+            delivered: self.flags.delivered,
+            base: 0,
             seen: Seen::default(),
             node: self.node.take(),
+        };
+        Running {
+            state: self,
+            entered: Some(current::enter(frame)),
         }
     }
 
-    /// The polling context's node, if it belongs to another request: it then binds as well.
-    fn other_request(&self) -> Option<Arc<Node>> {
+    /// Looks at the context that polls: its node becomes the scope's own if both are of one request; if not, it is
+    /// returned, because then both bind.
+    fn meet(&mut self) -> Option<Arc<Node>> {
         if self.flags.replaces {
             return None;
         }
-        current::with(|outer| match (&self.node, &outer.node) {
-            (Some(own), Some(polling))
-                if !Arc::ptr_eq(own, polling) && !own.same_request(polling) =>
-            {
-                Some(polling.clone())
+        let fixed = self.flags.explicit || self.flags.owns_node;
+        let own = &mut self.node;
+        current::with(|outer| {
+            if outer.is_none() {
+                return None;
             }
-            _ => outer.also.clone(),
+            let polling = outer.node();
+            let beside = match own {
+                Some(own) if Arc::ptr_eq(own, polling) => false,
+                Some(own) if !fixed && own.same_request(polling) => {
+                    own.clone_from(polling);
+                    false
+                }
+                Some(own) => !own.is_within(polling),
+                None => true,
+            };
+            // Three requests: of the two around this one, the one that is over.
+            let over = |also: &Arc<Node>| also.signal.get().is_some();
+            match &outer.also {
+                Some(also) if !beside || over(also) => Some(also.clone()),
+                _ => beside.then(|| outer.node().clone()),
+            }
         })
         .flatten()
     }
@@ -332,13 +409,15 @@ impl State {
     /// One request: the polling context decides, so that a future which was created in a narrow scope and is awaited
     /// in a wide one gets the wide limit. Two requests, or an explicit context: both bind.
     fn admit(&mut self) -> Result<(), Cause> {
-        let own = self.flags.fixed.then_some(self.hard).flatten();
-        if self.flags.fixed {
-            self.hard = None;
-        }
+        let fixed = if self.flags.fixed {
+            self.hard.take()
+        } else {
+            None
+        };
+        let mut foreign = None;
         if !self.flags.replaces {
             if let Some(polling) = current::inherit() {
-                self.poll_in(polling);
+                foreign = self.meet_first(polling);
             }
         }
         let operation = *self.description();
@@ -354,57 +433,90 @@ impl State {
         let granted = operation
             .budget
             .granted(inherited.map(|soft| soft.since(started)));
-        let own = own.or_else(|| {
-            if self.flags.fixed {
-                None
-            } else {
-                granted.map(|granted| started.plus(granted))
-            }
-        });
-        match (own, inherited) {
-            (Some(own), inherited) if inherited.is_none_or(|inherited| own < inherited) => {
+        let own = if self.flags.fixed {
+            fixed
+        } else {
+            granted.map(|granted| started.plus(granted))
+        };
+        match own {
+            Some(own) if inherited.is_none_or(|inherited| own < inherited) => {
                 self.hard = Some(own);
                 // The budget of the outermost scope is the request's deadline, not a dependency's.
-                let nested = self.node.is_some();
                 self.flags.binds = match (self.operation, &self.node) {
                     (None, Some(node)) => node.own,
-                    _ => nested,
+                    (_, node) => node.is_some(),
                 };
                 self.owner = self.operation;
             }
-            _ => self.flags.binds = false,
+            _ => {
+                self.flags.binds = false;
+                if let Some((limit, node)) = foreign.zip(self.node.as_ref()) {
+                    self.node = Some(Node::child(node, self.seed(limit, started)));
+                    self.flags.owns_node = true;
+                }
+            }
         }
         if self.hard.is_none() {
             outcome::unbounded(&operation, self.node.as_ref());
         }
-        if !mode.enforces() {
-            return Ok(());
-        }
-        if operation.parent_required && inherited.is_none() {
-            self.flags.no_deadline = true;
-            return Err(Cause::LocalBudgetRejected);
-        }
-        let cancelled = self.node.as_ref().and_then(|node| node.signal.get());
-        let expired = self.hard.is_some_and(|hard| hard <= now);
-        match cancelled {
-            Some((_, at)) if inherited.is_some_and(|hard| hard <= at) => {
-                return Err(Cause::DeadlineExceeded);
+        match self.refusal(now, inherited, granted) {
+            Some(_) if !mode.enforces() => {
+                self.flags.would_refuse = true;
+                Ok(())
             }
-            Some((cause, _)) => return Err(cause),
-            None if expired && self.flags.binds => return Err(Cause::DependencyTimeout),
-            None if expired => return Err(Cause::DeadlineExceeded),
-            None => {}
+            Some(cause) => Err(cause),
+            None => Ok(()),
+        }
+    }
+
+    /// Why it may not begin.
+    fn refusal(
+        &mut self,
+        now: Deadline,
+        inherited: Option<Deadline>,
+        granted: Option<Duration>,
+    ) -> Option<Cause> {
+        if self.description().parent_required && inherited.is_none() {
+            self.flags.no_deadline = true;
+            return Some(Cause::LocalBudgetRejected);
+        }
+        let polling = self.meet();
+        if let Some((cause, at)) = first_cancel(self.node.as_ref(), polling.as_ref()) {
+            let expired = inherited.is_some_and(|soft| soft <= at);
+            return Some(if expired {
+                Cause::DeadlineExceeded
+            } else {
+                cause
+            });
+        }
+        if self.hard.is_some_and(|hard| hard <= now) {
+            return Some(self.limit_cause());
         }
         // A shield asks for its whole bound, from where it was entered.
-        let from = if self.flags.shield { started } else { now };
-        if self
-            .limits()
+        let from = if self.flags.shield {
+            self.started.unwrap_or(now)
+        } else {
+            now
+        };
+        let least = self.least(granted);
+        self.limits()
             .soft
-            .is_some_and(|soft| soft.since(from) < self.least(granted))
-        {
-            return Err(Cause::LocalBudgetRejected);
+            .is_some_and(|soft| soft.since(from) < least)
+            .then_some(Cause::LocalBudgetRejected)
+    }
+
+    /// A node of this scope's own, whose limit is that of a request around it.
+    fn seed(&self, limit: Limit, started: Deadline) -> Seed {
+        Seed {
+            operation: *self.description(),
+            limits: self.limits(),
+            limit,
+            own: false,
+            started,
+            mode: self.mode(),
+            depth: self.depth,
+            of_scope: true,
         }
-        Ok(())
     }
 
     /// The least that must be left for work.
@@ -418,94 +530,109 @@ impl State {
         least.max(SHORTEST)
     }
 
-    fn poll_in(&mut self, polling: Inherited) {
+    /// The context that polls first; returned is its limit, if that binds and has no owner but its node.
+    fn meet_first(&mut self, polling: Inherited) -> Option<Limit> {
         let same = self
             .node
             .as_ref()
             .is_none_or(|captured| captured.same_request(&polling.node));
+        if same {
+            self.depth = polling.depth;
+        }
         if same && !self.flags.explicit {
             self.node = Some(polling.node);
             self.hard = polling.soft;
             self.owner = polling.owner;
-        } else if polling
-            .soft
-            .is_some_and(|soft| self.hard.is_none_or(|hard| soft < hard))
-        {
-            self.hard = polling.soft;
-            // An explicit owner survives; a node's limit is not this node's.
-            self.owner = polling.owner.or(self.owner);
+            return None;
         }
-        self.depth = polling.depth;
+        let earlier = polling
+            .soft
+            .is_some_and(|soft| self.hard.is_none_or(|hard| soft < hard));
+        if !earlier {
+            return None;
+        }
+        self.hard = polling.soft;
+        self.owner = polling.owner;
+        match polling.owner {
+            Some(_) => None,
+            None => Some(polling.node.limit),
+        }
     }
 
     /// The body is pending: go on waiting, or move towards the end.
     #[inline(never)]
-    fn pending(&mut self, mut frame: Frame, cx: &mut task::Context<'_>) -> Next {
-        self.node.clone_from(&frame.node);
-        self.flags.owns_node = frame.owns_node;
-        self.deliveries = frame.deliveries;
-        self.note_limit_hit(&frame);
-        let mode = self.mode();
-        if !mode.enforces() {
-            return self.wait(&frame, None, cx);
+    fn pending(&mut self, frame: &mut Frame, cx: &mut task::Context<'_>) -> Next {
+        self.flags.pended = true;
+        self.note_limit_hit(frame);
+        self.note_holders(frame);
+        if !self.mode().enforces() {
+            return self.wait(frame, None, cx);
         }
-        let now = match frame.seen.now {
-            Some(now) => now,
-            None => *frame.seen.now.insert(Deadline::now()),
-        };
+        let now = *frame.seen.now.get_or_insert_with(Deadline::now);
         match self.phase {
             Phase::Created | Phase::Refused | Phase::Ended => Next::Wait,
             // Running → Delivering or Tidying when there is a stop.
             Phase::Running => {
-                let Some(cause) = self.stop_test(&frame, now) else {
-                    return self.wait(&frame, self.work_end(), cx);
+                let Some(cause) = self.stop_test(frame, now) else {
+                    return self.wait(frame, self.work_end(), cx);
                 };
                 // Recorded before anybody is shown it.
                 self.cause = Some(cause);
-                let cleanup = self.description().budget.cleanup;
-                self.phase = if cleanup.is_zero() {
+                let budget = self.description().budget;
+                self.phase = if budget.cleanup.is_zero() {
                     Phase::Delivering
                 } else {
-                    let until = now.plus(cleanup.saturating_add(self.description().budget.reserve));
-                    Phase::Tidying {
-                        until: self.hard.map_or(until, |hard| hard.min(until)),
-                    }
+                    let until = now.plus(budget.kept());
+                    let until = self.hard.map_or(until, |hard| hard.min(until));
+                    self.driver().tidy_until(until);
+                    Phase::Tidying
                 };
                 if frame.seen.yielding {
-                    self.wait(&frame, None, cx)
+                    self.come_again(frame, cx)
                 } else {
                     Next::Again
                 }
             }
-            // Delivering → Yielded: one turn of the scheduler, for a value that is one task-hop away.
+            // Delivering → Yielded: one turn of the scheduler, for a value that is one task-hop away. Something
+            // inside that has just done the same comes first.
             Phase::Delivering => {
                 if !frame.seen.yielding {
                     self.phase = Phase::Yielded;
                     frame.seen.yielding = true;
-                    cx.waker().wake_by_ref();
                 }
-                self.wait(&frame, None, cx)
+                self.come_again(frame, cx)
             }
             // Yielded → Ended, unless something inside still holds.
             Phase::Yielded => {
                 if frame.seen.yielding {
-                    return self.wait(&frame, None, cx);
+                    return self.come_again(frame, cx);
                 }
                 match frame.seen.hold {
-                    Some(hold) if hold > now => self.wait(&frame, Some(hold), cx),
-                    _ => self.stop(&frame, now),
+                    Some(hold) if hold > now => self.wait(frame, Some(hold), cx),
+                    _ => self.stop(frame, now),
                 }
             }
             // Tidying → Ended at the end of the cleanup.
-            Phase::Tidying { until } => {
-                if now < until {
-                    frame.seen.hold = Some(frame.seen.hold.map_or(until, |hold| hold.max(until)));
-                    self.wait(&frame, Some(until), cx)
-                } else {
-                    self.stop(&frame, now)
+            Phase::Tidying => match self.driver().tidies_until() {
+                Some(until) if now < until => {
+                    frame.seen.hold = frame.seen.hold.max(Some(until));
+                    self.wait(frame, Some(until), cx)
                 }
-            }
+                _ => self.stop(frame, now),
+            },
         }
+    }
+
+    /// One turn of the scheduler. Whoever yields inside has woken its own waker, which need not be this one.
+    fn come_again(&mut self, frame: &mut Frame, cx: &mut task::Context<'_>) -> Next {
+        cx.waker().wake_by_ref();
+        self.wait(frame, None, cx)
+    }
+
+    fn driver(&mut self) -> Pin<&mut Driver> {
+        self.driver
+            .get_or_insert_with(|| Box::pin(Driver::default()))
+            .as_mut()
     }
 
     /// Where the body itself ends: with a reserve a little after its children, whose errors it may still turn into
@@ -520,18 +647,21 @@ impl State {
         self.limits().soft.map(|soft| soft.plus(slack))
     }
 
+    /// Why the scope has to stop by `now`, if it has to. The order of events decides: a cancel after the end of work
+    /// comes too late to be the cause.
     fn stop_test(&self, frame: &Frame, now: Deadline) -> Option<Cause> {
-        if frame.cancelled().is_some() {
-            return frame.stopped(|| now);
+        if let Some((cause, at)) = first_cancel(self.node.as_ref(), frame.also.as_ref()) {
+            let expired = self.limits().soft.is_some_and(|soft| soft <= at);
+            return Some(if expired { self.limit_cause() } else { cause });
         }
         self.work_end()
             .filter(|end| *end <= now)
-            .map(|_| frame.limit_cause())
+            .map(|_| self.limit_cause())
     }
 
     /// Yielded or Tidying → Ended: the caller drops the body.
     fn stop(&mut self, frame: &Frame, now: Deadline) -> Next {
-        let cause = self.cause.unwrap_or_else(|| frame.limit_cause());
+        let cause = self.cause.unwrap_or_else(|| self.limit_cause());
         let location = frame.seen.at.unwrap_or(self.description().location);
         let stopped = self.stopped(cause, StopPhase::Wait, now, location);
         self.report_limit_hit(cause);
@@ -548,7 +678,7 @@ impl State {
         if self.flags.binds && hit == self.limits().soft {
             self.flags.own_limit_hit = true;
         } else {
-            current::with(|outer| outer.seen.limit_hit = hit);
+            current::with(|outer| outer.note_limit_hit(hit));
         }
     }
 
@@ -556,7 +686,18 @@ impl State {
         if matches!(cause, Cause::DeadlineExceeded | Cause::LocalBudgetRejected)
             && !self.flags.binds
         {
-            current::with(|outer| outer.seen.limit_hit = self.hard);
+            current::with(|outer| outer.note_limit_hit(self.hard));
+        }
+    }
+
+    /// What holds inside, whether it was polled just now or not.
+    fn note_holders(&mut self, frame: &mut Frame) {
+        let (change, held) = (frame.seen.holders, frame.seen.held);
+        if change != 0 || held.is_some() {
+            self.driver().note_holders(change, held);
+        }
+        if let Some(driver) = &self.driver {
+            frame.seen.hold = frame.seen.hold.max(driver.held());
         }
     }
 
@@ -565,17 +706,21 @@ impl State {
     fn wait(&mut self, frame: &Frame, own: Option<Deadline>, cx: &mut task::Context<'_>) -> Next {
         let seen = &frame.seen;
         let wake_at = Deadline::earlier(own, seen.wake_at);
-        let hold = if self.flags.shield { self.hard } else { None };
-        let poller = frame.poller;
+        let shielded = if self.flags.shield { self.hard } else { None };
+        let hold = seen.hold.max(shielded);
+        let (told, tells) = (self.flags.told, hold.is_some());
         let linked = current::with(|outer| {
-            outer.seen.hold = outer.seen.hold.max(seen.hold).max(hold);
             outer.seen.yielding |= seen.yielding;
             outer.seen.now = seen.now.or(outer.seen.now);
             outer.seen.at = outer.seen.at.or(seen.at);
-            let timed = outer.poller == poller;
+            let timed = outer.poller == frame.poller;
             if timed {
                 outer.seen.wake_at = Deadline::earlier(outer.seen.wake_at, wake_at);
+                outer.seen.hold = outer.seen.hold.max(hold);
+            } else {
+                outer.seen.held = outer.seen.held.max(hold);
             }
+            outer.seen.holders += i32::from(tells && !timed) - i32::from(told);
             let same_node = match (&outer.node, &self.node) {
                 (Some(outer), Some(own)) => Arc::ptr_eq(outer, own),
                 (None, None) => true,
@@ -583,14 +728,17 @@ impl State {
             };
             (timed, timed && same_node)
         });
+        self.flags.told = tells && matches!(linked, Some((false, _)));
         let (timed, woken) = linked.unwrap_or((false, false));
         let alarm = if timed { None } else { wake_at };
-        let node = if woken { None } else { self.node.clone() };
-        if alarm.is_some() || node.is_some() || self.driver.is_some() {
-            let driver = self
-                .driver
-                .get_or_insert_with(|| Box::pin(Driver::default()));
-            driver.as_mut().wait(alarm, node, cx);
+        let (mut node, mut also) = (None, None);
+        if !woken && self.mode().enforces() {
+            node.clone_from(&self.node);
+            also.clone_from(&frame.also);
+        }
+        if alarm.is_some() || node.is_some() || also.is_some() || self.driver.is_some() {
+            let noticed = self.cause.is_some();
+            self.driver().wait(alarm, node, also, noticed, cx);
         }
         Next::Wait
     }
@@ -603,20 +751,12 @@ impl State {
         location: &'static Location<'static>,
     ) -> Stopped {
         let operation = self.description();
-        let limit = match (self.owner, &self.node) {
-            (Some(owner), _) => owner.limit(),
-            (None, Some(node)) => node.limit,
-            (None, None) => operation.limit(),
-        };
+        let limit = self.limit();
         let started = self.started.unwrap_or(now);
         let refused = phase == StopPhase::Start && cause == Cause::LocalBudgetRejected;
         let needed = (refused && !self.flags.no_deadline).then(|| {
-            let granted = self.hard.map(|hard| hard.since(started));
-            let needs = self.least(granted).saturating_add(operation.budget.kept());
-            (
-                needs,
-                self.hard.map_or(Duration::ZERO, |hard| hard.since(now)),
-            )
+            let has = self.hard.map_or(Duration::ZERO, |hard| hard.since(now));
+            (self.needs(), has)
         });
         let mut path = current::path();
         path.push(PathEntry {
@@ -639,34 +779,56 @@ impl State {
         })
     }
 
-    fn completed(&mut self, frame: Option<Frame>) {
+    /// What had to be left before the hard end for the scope to begin.
+    pub(super) fn needs(&self) -> Duration {
+        let budget = self.description().budget;
+        // A share of what was left is what lies between start and end.
+        let granted = budget
+            .granted(None)
+            .or_else(|| Some(self.hard?.since(self.started?)));
+        self.least(granted).saturating_add(budget.kept())
+    }
+
+    fn completed(&mut self, frame: Option<&Frame>) {
         if let Some(frame) = frame {
-            self.note_limit_hit(&frame);
-            self.node = frame.node;
+            self.note_limit_hit(frame);
         }
         self.end(outcome::Ended::Value);
     }
 
     /// The body was dropped by somebody else: what was known to be the cause is the cause, else `abandoned`.
-    fn dropped_from_outside(&mut self) {
+    fn dropped_from_outside(&mut self, frame: Option<&Frame>) {
         let known = self.cause.or_else(|| {
-            self.node
-                .as_ref()
-                .and_then(|node| node.signal.get())
-                .map(|(cause, _)| cause)
+            if self.mode().enforces() {
+                let now = Deadline::now_if_any();
+                frame.zip(now).and_then(|(frame, now)| self.stop_test(frame, now))
+            } else {
+                let also = frame.and_then(|frame| frame.also.as_ref());
+                first_cancel(self.node.as_ref(), also).map(|(cause, _)| cause)
+            }
         });
-        let expired = self.hard.is_some_and(|hard| hard <= Deadline::now());
-        let cause = known.unwrap_or(match (expired, self.flags.binds) {
-            (false, _) => Cause::Abandoned,
-            (true, false) => Cause::DeadlineExceeded,
-            (true, true) => Cause::DependencyTimeout,
+        // Dropped with the body of a scope that is stopped. Its own budget is that of an ancestor here.
+        let cause = known.or_else(|| match current::with(|outer| outer.stop).flatten() {
+            Some(Cause::DependencyTimeout) => Some(Cause::DeadlineExceeded),
+            stop => stop,
         });
-        self.end(outcome::Ended::Dropped(cause));
+        self.end(outcome::Ended::Dropped(cause.unwrap_or(Cause::Abandoned)));
+    }
+
+    /// A refusal that was held back for one turn is a refusal all the same.
+    fn dropped_before_its_start(&mut self) {
+        if let (Phase::Refused, Some(cause)) = (self.phase, self.cause) {
+            self.end(outcome::Ended::Dropped(cause));
+        }
     }
 
     fn end(&mut self, how: outcome::Ended<'_>) {
         self.phase = Phase::Ended;
-        outcome::record(self, self.depth, how);
+        outcome::record(self, how);
+        if self.flags.told {
+            self.flags.told = false;
+            current::with(|outer| outer.seen.holders -= 1);
+        }
         if let Some(driver) = self.driver.as_mut() {
             driver.as_mut().release();
         }

@@ -10,6 +10,7 @@ use super::checkpoint::{missed, missed_by};
 use super::gate::At;
 use super::life::{Life, State};
 use super::operation::{Operation, Spec};
+use crate::context::Mode;
 use crate::context::current;
 use crate::figure::Figure;
 use crate::stop::Stopped;
@@ -19,7 +20,7 @@ use crate::time::Deadline;
 #[derive(Clone, Copy)]
 pub struct Limit {
     operation: &'static Operation,
-    started: Deadline,
+    started: Option<Deadline>,
     end: Option<Deadline>,
 }
 
@@ -27,16 +28,17 @@ impl Limit {
     /// Starts the clock of the statement.
     #[must_use]
     pub fn start<B: Figure>(spec: &'static Spec<B>) -> Self {
-        let started = Deadline::now();
-        let soft = current::with(|frame| frame.limits.soft).flatten();
-        let left = soft.map(|soft| soft.since(started));
-        let end = spec
-            .operation
-            .budget
-            .granted(left)
-            .map(|granted| started.plus(granted));
+        let (mode, soft) =
+            current::with(|frame| (frame.mode, frame.limits.soft)).unwrap_or((Mode::Enforce, None));
+        let operation = &spec.operation;
+        let started = (mode != Mode::Off).then(Deadline::now);
+        let end = started.and_then(|started| {
+            let left = soft.map(|soft| soft.since(started));
+            let granted = operation.budget.granted(left)?;
+            Some(started.plus(granted))
+        });
         Self {
-            operation: &spec.operation,
+            operation,
             started,
             end,
         }
@@ -75,7 +77,7 @@ impl Limit {
     #[inline]
     fn state(self) -> State {
         let mut state = State::under(Some(self.operation), None);
-        state.started = Some(self.started);
+        state.started = self.started;
         state.hard = self.end;
         state.flags.fixed = true;
         state

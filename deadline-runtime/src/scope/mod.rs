@@ -2,11 +2,12 @@
 //!
 //! * [`operation`]: what is declared about a scope.
 //! * [`life`]: its state machine, the same for every kind.
-//! * [`driver`] and [`timer`]: what wakes it.
+//! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
 //! * [`gate`], [`guard`], [`checkpoint`]: where a running body meets a stop.
 
+mod alarm;
 mod checkpoint;
 mod driver;
 mod gate;

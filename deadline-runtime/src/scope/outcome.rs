@@ -29,7 +29,8 @@ pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
 }
 
 /// Writes down how a scope ended. The clock is read only if somebody listens.
-pub(super) fn record(state: &State, depth: usize, ended: Ended<'_>) {
+pub(super) fn record(state: &State, ended: Ended<'_>) {
+    let depth = usize::from(state.depth());
     let stop = match &ended {
         Ended::Value => None,
         Ended::Stopped(stopped) => Some(stopped.cause()),
@@ -54,7 +55,11 @@ pub(super) fn record(state: &State, depth: usize, ended: Ended<'_>) {
     if recorder.is_none() && !listened {
         return;
     }
-    let now = Deadline::now();
+    let now = match ended {
+        Ended::Dropped(_) => Deadline::now_if_any(),
+        Ended::Value | Ended::Stopped(_) => Some(Deadline::now()),
+    };
+    let Some(now) = now else { return };
     let started = state.started.unwrap_or(now);
     let elapsed = now.since(started);
     let granted = state.hard.map(|hard| hard.since(started));

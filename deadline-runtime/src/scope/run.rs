@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
 use super::life::{Life, State};
-use crate::context::current::Inherited;
+use crate::context::node::Node;
 use crate::stop::Stopped;
 
 pin_project! {
@@ -21,14 +22,14 @@ pin_project! {
 
 impl<F: Future> Run<F> {
     /// `context` is `None` for [`Context::none`](crate::Context::none): no limit at all, whoever polls.
-    pub(crate) fn new(context: Option<Inherited>, replaces: bool, body: F) -> Self {
+    pub(crate) fn new(context: Option<Arc<Node>>, replaces: bool, body: F) -> Self {
         let mut state = State::under(None, None);
         state.flags.replaces = replaces || context.is_none();
-        if let Some(context) = context {
-            state.hard = context.node.limits.hard;
-            state.started = Some(context.node.started);
-            state.depth_of(&context);
-            state.node = Some(context.node);
+        if let Some(node) = context {
+            state.hard = node.limits.hard;
+            state.started = Some(node.started);
+            state.at_depth(node.depth);
+            state.node = Some(node);
             state.flags.fixed = true;
             state.flags.explicit = true;
         }
@@ -39,7 +40,7 @@ impl<F: Future> Run<F> {
 
     /// As [`Context::run`](crate::Context::run), for a boundary that makes the one event of a stopped request itself.
     #[cfg(feature = "http")]
-    pub(crate) fn quiet(context: Option<Inherited>, body: F) -> Self {
+    pub(crate) fn quiet(context: Option<Arc<Node>>, body: F) -> Self {
         let mut run = Self::new(context, false, body);
         run.life.state_mut().flags.quiet = true;
         run

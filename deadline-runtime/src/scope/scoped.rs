@@ -21,15 +21,17 @@ pin_project! {
     pub struct Scoped<F, B, K = Carry> {
         #[pin]
         life: Life<F>,
-        on_stop: Option<K>,
+        on_stop: K,
         budget: PhantomData<fn() -> B>,
     }
 }
 
 /// What a stop becomes in the return type `T`.
 pub trait OnStop<T> {
-    /// The value of the stopped function.
-    fn value(self, stopped: Stopped) -> T;
+    /// Whether what stands in for the value has to be recorded as missing.
+    const MISSING: bool;
+    /// The value of the stopped function; `None` the second time, if there is only one.
+    fn value(&mut self, stopped: Stopped) -> Option<T>;
 }
 
 /// The return type carries the stop.
@@ -37,18 +39,22 @@ pub trait OnStop<T> {
 pub struct Carry;
 
 impl<T: FromStopped> OnStop<T> for Carry {
-    fn value(self, stopped: Stopped) -> T {
-        T::from_stopped(stopped)
+    const MISSING: bool = false;
+
+    fn value(&mut self, stopped: Stopped) -> Option<T> {
+        Some(T::from_stopped(stopped))
     }
 }
 
 /// A value is returned instead, and recorded as missing.
 #[derive(Debug)]
-pub struct Fallback<K>(K);
+pub struct Fallback<K>(Option<K>);
 
 impl<T, K: FnOnce(Stopped) -> T> OnStop<T> for Fallback<K> {
-    fn value(self, stopped: Stopped) -> T {
-        (self.0)(stopped)
+    const MISSING: bool = true;
+
+    fn value(&mut self, stopped: Stopped) -> Option<T> {
+        Some(self.0.take()?(stopped))
     }
 }
 
@@ -63,14 +69,16 @@ impl Parent {
     }
 }
 
-impl<F: Future<Output: FromStopped>, B: Figure> Scoped<F, B> {
+// That the output carries a stop is asked for once, where this is used as a future: with the same bound here rustc would
+// report it twice.
+impl<F: Future, B: Figure> Scoped<F, B> {
     /// Captures the ambient context now; the budget starts at the first poll.
     #[inline(always)]
     pub fn new(spec: &'static Spec<B>, body: F) -> Self {
         let state = State::ambient(&spec.operation);
         Self {
             life: Life::new(state, body),
-            on_stop: Some(Carry),
+            on_stop: Carry,
             budget: PhantomData,
         }
     }
@@ -81,7 +89,7 @@ impl<F: Future<Output: FromStopped>, B: Figure> Scoped<F, B> {
         let state = explicit(parent, spec);
         Self {
             life: Life::new(state, body),
-            on_stop: Some(Carry),
+            on_stop: Carry,
             budget: PhantomData,
         }
     }
@@ -94,7 +102,7 @@ impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallbac
         let state = State::ambient(&spec.operation);
         Self {
             life: Life::new(state, body),
-            on_stop: Some(Fallback(fallback)),
+            on_stop: Fallback(Some(fallback)),
             budget: PhantomData,
         }
     }
@@ -110,7 +118,7 @@ impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallbac
         let state = explicit(parent, spec);
         Self {
             life: Life::new(state, body),
-            on_stop: Some(Fallback(fallback)),
+            on_stop: Fallback(Some(fallback)),
             budget: PhantomData,
         }
     }
@@ -128,7 +136,7 @@ fn explicit<B>(parent: Parent, spec: &'static Spec<B>) -> State {
 impl<F, B, K> Future for Scoped<F, B, K>
 where
     F: Future,
-    K: OnStop<F::Output> + Recorded,
+    K: OnStop<F::Output>,
 {
     type Output = F::Output;
 
@@ -138,38 +146,24 @@ where
         match this.life.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(value)) => Poll::Ready(value),
-            Poll::Ready(Err(stopped)) => match this.on_stop.take() {
-                Some(on_stop) => {
-                    if K::MISSING {
-                        missed_by(&stopped, this.life.state());
-                    }
-                    Poll::Ready(on_stop.value(stopped))
+            Poll::Ready(Err(stopped)) => {
+                if K::MISSING {
+                    missed_by(&stopped, this.life.state());
                 }
-                None => Poll::Pending,
-            },
+                match this.on_stop.value(stopped) {
+                    Some(value) => Poll::Ready(value),
+                    None => Poll::Pending,
+                }
+            }
         }
     }
-}
-
-/// Whether what stands in for the value has to be recorded as missing.
-pub trait Recorded {
-    #[doc(hidden)]
-    const MISSING: bool;
-}
-
-impl Recorded for Carry {
-    const MISSING: bool = false;
-}
-
-impl<K> Recorded for Fallback<K> {
-    const MISSING: bool = true;
 }
 
 impl<F, B, K> Budgeted for Scoped<F, B, K>
 where
     F: Future,
     B: Figure,
-    K: OnStop<F::Output> + Recorded,
+    K: OnStop<F::Output>,
 {
     type Budget = B;
 }

@@ -6,7 +6,7 @@ use super::life::{Flags, State};
 use super::limit::Limited;
 use super::operation::{Operation, Spec};
 use crate::context::Mode;
-use crate::context::current::{self, Entered, Frame, Inherited, Poller, Seen};
+use crate::context::current::{self, Entered, Frame, Inherited};
 use crate::context::node::{Limits, Node, Request, Seed};
 use crate::figure::Figure;
 use crate::time::Deadline;
@@ -30,62 +30,45 @@ impl Shield {
         let operation = &spec.operation;
         let started = Deadline::now();
         let around = current::with(|frame| {
-            (
-                frame.limits.hard,
-                frame.mode,
-                frame.depth,
-                frame.node().request_id(),
-            )
+            let request = if frame.is_none() {
+                Request::default()
+            } else {
+                Request::within(frame.node())
+            };
+            (frame.limits.hard, frame.mode, frame.depth, request)
         });
-        let (hard, mode, depth, id) = around.unwrap_or((None, Mode::Enforce, 0, None));
+        let (hard, mode, depth, request) =
+            around.unwrap_or_else(|| (None, Mode::Enforce, 0, Request::default()));
         let granted = operation
             .budget
             .granted(hard.map(|hard| hard.since(started)));
         let own = granted.map(|granted| started.plus(granted));
         let end = Deadline::earlier(own, hard);
-        let limits = Limits {
-            soft: end,
-            hard: end,
-        };
+        let depth = depth.saturating_add(1);
         let seed = Seed {
             operation: *operation,
-            limits,
+            limits: Limits {
+                soft: end,
+                hard: end,
+            },
             limit: operation.limit(),
             own: true,
             started,
             mode,
-            depth: depth + 1,
+            depth,
             of_scope: false,
         };
-        let node = Node::root(
-            seed,
-            Request {
-                id,
-                ..Request::default()
-            },
-        );
+        let node = Node::root(seed, request);
+        let entered = current::enter(Frame {
+            operation: Some(operation),
+            ..Frame::of(Some(&node))
+        });
         let context = Inherited {
-            node: node.clone(),
+            node,
             soft: end,
             owner: None,
-            depth: depth + 1,
+            depth,
         };
-        let entered = current::enter(Frame {
-            node: Some(node),
-            also: None,
-            limits,
-            owner: None,
-            operation: Some(operation),
-            binds: true,
-            owns_node: true,
-            depth: depth + 1,
-            started,
-            mode,
-            poller: Poller::none(),
-            stop: None,
-            deliveries: 0,
-            seen: Seen::default(),
-        });
         Self {
             operation,
             entered: Some(entered),

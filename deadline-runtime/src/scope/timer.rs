@@ -1,21 +1,20 @@
 //! [`Timer`]: one alarm, wherever the scope happens to run.
 //!
-//! tokio's own timer is bound to the runtime it was made in: polled elsewhere it never fires, and it cannot be made
-//! without a runtime that has time enabled. A scope may be moved between runtimes and may run under an executor that is not tokio's.
-//! There a sleeping thread takes the timer's place: slow and rare, but nothing is silently unlimited.
+//! tokio's own timer is bound to the runtime it was made in: polled elsewhere it never fires, and where the runtime has
+//! no time enabled or is shut down it panics. A scope may be moved between runtimes and may run under an executor that
+//! is not tokio's. There a thread takes the timer's place, so that nothing is silently unlimited.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{self, Poll, Waker};
-use std::thread::Thread;
-use std::time::Duration;
+use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 use tokio::runtime::{self, Handle};
 use tokio::task::coop::unconstrained;
 use tokio::time::Sleep;
 
+use super::alarm::Alarm;
 use crate::time::Deadline;
 
 pin_project! {
@@ -23,7 +22,7 @@ pin_project! {
     pub(crate) struct Timer {
         #[pin]
         sleep: Option<Sleep>,
-        thread: Option<Sleeper>,
+        alarm: Option<Alarm>,
         at: Option<Deadline>,
         made_in: Home,
     }
@@ -34,6 +33,12 @@ pin_project! {
 struct Home {
     task: Option<tokio::task::Id>,
     runtime: Option<runtime::Id>,
+}
+
+thread_local! {
+    /// The runtime that was last found to have no usable timers: there is no way to ask for that without a panic, so
+    /// it is not asked again for every scope.
+    static UNTIMED: Cell<Option<runtime::Id>> = const { Cell::new(None) };
 }
 
 impl Timer {
@@ -50,38 +55,42 @@ impl Timer {
             }
             return;
         };
-        if self.at.is_none() || self.as_ref().moved() {
+        let moved = self.at.is_none() || self.as_ref().moved();
+        if moved {
             self.as_mut().make(alarm);
         }
-        let mut this = self.as_mut().project();
-        if this.at.is_some_and(|at| alarm < at) {
-            this.at.replace(alarm);
-            match this.sleep.as_mut().as_pin_mut() {
-                Some(sleep) => sleep.reset(alarm.instant()),
-                None => *this.thread = Sleeper::start(alarm),
+        let mut this = self.project();
+        let earlier = this.at.is_some_and(|at| alarm < at);
+        if let Some(mut sleep) = this.sleep.as_mut().as_pin_mut() {
+            let mut polled = None;
+            if !earlier {
+                polled = poll(sleep.as_mut(), cx);
+            }
+            // Set for a later limit, or fired for an earlier one that is gone.
+            if earlier || polled == Some(Poll::Ready(())) {
+                *this.at = Some(alarm);
+                reset(sleep.as_mut(), alarm);
+                polled = poll(sleep, cx);
+            }
+            match polled {
+                Some(Poll::Pending) => return,
+                Some(Poll::Ready(())) => return cx.waker().wake_by_ref(),
+                None => {
+                    UNTIMED.set(this.made_in.runtime);
+                    this.sleep.set(None);
+                }
             }
         }
-        if let Some(mut sleep) = this.sleep.as_mut().as_pin_mut() {
-            // Without the task's cooperative budget: a body that uses it up must not silence its own limit.
-            if poll_now(sleep.as_mut(), cx).is_ready() {
-                // It was set for an earlier limit that is gone.
-                this.at.replace(alarm);
-                sleep.as_mut().reset(alarm.instant());
-                if poll_now(sleep, cx).is_ready() {
-                    cx.waker().wake_by_ref();
-                }
-            }
-        } else if let Some(thread) = this.thread {
-            if !thread.wake_with(cx.waker()) {
-                this.at.replace(alarm);
-                *this.thread = Sleeper::start(alarm);
-                if !this
-                    .thread
-                    .as_ref()
-                    .is_some_and(|thread| thread.wake_with(cx.waker()))
-                {
-                    cx.waker().wake_by_ref();
-                }
+        let set = !earlier
+            && this
+                .alarm
+                .as_ref()
+                .is_some_and(|alarm| alarm.wake_with(cx.waker()));
+        if !set {
+            *this.at = Some(alarm);
+            *this.alarm = Alarm::set(alarm, cx.waker());
+            if this.alarm.is_none() {
+                cx.waker().wake_by_ref();
             }
         }
     }
@@ -90,17 +99,18 @@ impl Timer {
         let mut this = self.project();
         *this.made_in = Home::here();
         *this.at = Some(alarm);
-        *this.thread = None;
+        *this.alarm = None;
         this.sleep.set(None);
-        if this.made_in.runtime.is_some() {
-            // There is no way to ask a runtime whether its time is enabled; without it this panics.
+        let runtime = this.made_in.runtime;
+        if runtime.is_some() && UNTIMED.try_with(Cell::get).ok().flatten() != runtime {
+            // Panics without time enabled.
             let made = catch_unwind(AssertUnwindSafe(|| {
                 tokio::time::sleep_until(alarm.instant())
             }));
+            if made.is_err() {
+                UNTIMED.set(runtime);
+            }
             this.sleep.set(made.ok());
-        }
-        if this.sleep.is_none() {
-            *this.thread = Sleeper::start(alarm);
         }
     }
 
@@ -120,79 +130,17 @@ impl Home {
     }
 }
 
-fn poll_now(sleep: Pin<&mut Sleep>, cx: &mut task::Context<'_>) -> Poll<()> {
-    let mut sleep = unconstrained(sleep);
-    Pin::new(&mut sleep).poll(cx)
+/// Polls without the task's cooperative budget: a body that uses it up must not silence its own limit. `None` when the
+/// runtime of the timer is shut down, which is a panic inside.
+fn poll(sleep: Pin<&mut Sleep>, cx: &mut task::Context<'_>) -> Option<Poll<()>> {
+    catch_unwind(AssertUnwindSafe(|| {
+        let mut sleep = unconstrained(sleep);
+        Pin::new(&mut sleep).poll(cx)
+    }))
+    .ok()
 }
 
-/// A thread that sleeps until an instant and wakes a task; it ends when this is dropped.
-struct Sleeper {
-    shared: Arc<Mutex<Alarm>>,
-    thread: Thread,
-}
-
-#[derive(Default)]
-struct Alarm {
-    waker: Option<Waker>,
-    over: bool,
-}
-
-impl Sleeper {
-    /// `None` when the system gives no thread; the caller then polls on.
-    fn start(at: Deadline) -> Option<Self> {
-        let shared = Arc::new(Mutex::new(Alarm::default()));
-        let theirs = shared.clone();
-        // The runtime's clock, which may be a paused one, is not ours on another thread: sleep by the length.
-        let until = std::time::Instant::now() + at.remaining();
-        let run = move || {
-            loop {
-                let left = until.saturating_duration_since(std::time::Instant::now());
-                if left.is_zero() || lock(&theirs).over {
-                    break;
-                }
-                std::thread::park_timeout(left.max(Duration::from_micros(100)));
-            }
-            let waker = {
-                let mut alarm = lock(&theirs);
-                alarm.over = true;
-                alarm.waker.take()
-            };
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        };
-        let handle = std::thread::Builder::new()
-            .name("deadline-timer".into())
-            .spawn(run)
-            .ok()?;
-        Some(Self {
-            shared,
-            thread: handle.thread().clone(),
-        })
-    }
-
-    /// False when it has gone off already.
-    fn wake_with(&self, waker: &Waker) -> bool {
-        let mut alarm = lock(&self.shared);
-        if alarm.over {
-            return false;
-        }
-        alarm.waker = Some(waker.clone());
-        true
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        {
-            let mut alarm = lock(&self.shared);
-            alarm.over = true;
-            alarm.waker = None;
-        }
-        self.thread.unpark();
-    }
-}
-
-fn lock(shared: &Mutex<Alarm>) -> std::sync::MutexGuard<'_, Alarm> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+fn reset(sleep: Pin<&mut Sleep>, alarm: Deadline) {
+    // The poll that follows finds out when the runtime is gone.
+    let _ = catch_unwind(AssertUnwindSafe(|| sleep.reset(alarm.instant())));
 }

@@ -49,10 +49,7 @@ where
         let head_only = request.method() == Method::HEAD;
         let request = request.map(|body| RequestBody::new(body, exchange.progress.clone()));
         let call = Call::new(service, request, exchange.progress.clone());
-        let context = exchange.cx.inherited().map(|mut context| {
-            context.depth = 0;
-            context
-        });
+        let context = exchange.cx.node().cloned();
         Self {
             run: Run::quiet(context, call),
             exchange: Some(exchange),

@@ -189,6 +189,6 @@ impl Within {
             .get_or_insert_with(|| Box::pin(Driver::default()));
         driver
             .as_mut()
-            .wait(self.exchange.end(), self.exchange.cx.node().cloned(), cx);
+            .wait(self.exchange.end(), self.exchange.cx.node().cloned(), None, false, cx);
     }
 }

@@ -1,0 +1,36 @@
+#[allow(refining_impl_trait)]
+fn merge(
+    arg0: (Page, Page),
+    into: Vec<Row>,
+    _hint: u8,
+    _arg3: bool,
+) -> impl Future<
+    Output = Result<Vec<Row>, AppError>,
+> + deadline::Budgeted<Budget = deadline::Millis<1000>> {
+    deadline::__same_version! {
+        "0.1.0"
+    }
+    rt::Scoped::new(
+        const { &rt::Spec::<deadline::Millis<1000>>::new("merge") },
+        async move {
+            use rt::Leaf as _;
+            let arg0 = arg0;
+            let (left, right) = arg0;
+            let mut into = into;
+            #[allow(
+                clippy::no_effect_underscore_binding,
+                clippy::used_underscore_binding
+            )]
+            let _hint = _hint;
+            let _arg3 = _arg3;
+            if false {
+                return rt::returns::<Result<Vec<Row>, AppError>>();
+            }
+            {
+                into.extend(rt::At(rows(left)).deadline_gate().await?);
+                into.extend(rt::At(rows(right)).deadline_gate().await?);
+                Ok(into)
+            }
+        },
+    )
+}

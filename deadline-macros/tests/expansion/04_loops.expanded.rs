@@ -1,0 +1,32 @@
+pub fn import(
+    pages: Vec<Page>,
+) -> impl Future<
+    Output = Result<u64, AppError>,
+> + deadline::Budgeted<Budget = deadline::Millis<5000>> {
+    deadline::__same_version! {
+        "0.1.0"
+    }
+    rt::Scoped::new(
+        const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
+        async move {
+            use rt::Leaf as _;
+            let pages = pages;
+            if false {
+                return rt::returns::<Result<u64, AppError>>();
+            }
+            {
+                let mut rows = 0;
+                for page in pages {
+                    if let Some(stopped) = rt::checkpoint() {
+                        return rt::stop(stopped);
+                    }
+                    rows += rt::At(store(page)).deadline_gate().await?;
+                }
+                while rows % 2 == 1 {
+                    rows -= 1;
+                }
+                Ok(rows)
+            }
+        },
+    )
+}

@@ -1,0 +1,72 @@
+pub fn dashboard(
+    user: UserId,
+) -> impl Future<
+    Output = Result<Dashboard, AppError>,
+> + deadline::Budgeted<Budget = deadline::Millis<900>> {
+    deadline::__same_version! {
+        "0.1.0"
+    }
+    rt::Scoped::new(
+        const { &rt::Spec::<deadline::Millis<900>>::new("dashboard").reserve(100) },
+        async move {
+            use rt::Settle as _;
+            let user = user;
+            if false {
+                return rt::returns::<Result<Dashboard, AppError>>();
+            }
+            {
+                let limit = rt::Limit::start(const {
+                    &rt::Spec::<deadline::Millis<300>>::new("load_profile")
+                });
+                let profile = match limit.run(load_profile(user)).await {
+                    Ok(value) => value,
+                    Err(stopped) => {
+                        return rt::stop(stopped);
+                    }
+                }?;
+                let orders = 'budget: {
+                    let limit = rt::Limit::start(const {
+                        &rt::Spec::<deadline::Millis<250>>::new("orders_client.recent")
+                    });
+                    match limit
+                        .run_or_miss(orders_client.recent(user))
+                        .await
+                        .deadline_settle()
+                    {
+                        Ok(value) => value,
+                        Err(stopped) => {
+                            break 'budget Orders::unavailable();
+                        }
+                    }?
+                };
+                let limit = rt::Limit::start(const {
+                    &rt::Spec::<deadline::Millis<50>>::new("join!")
+                });
+                let (news, offers) = match limit
+                    .run(async { tokio::join!(news(user), offers(user)) })
+                    .await
+                {
+                    Ok(value) => value,
+                    Err(stopped) => {
+                        return rt::stop(stopped);
+                    }
+                };
+                for order in &orders {
+                    let limit = rt::Limit::start(const {
+                        &rt::Spec::<deadline::Millis<20>>::new("enrich")
+                    });
+                    if let Some(stopped) = rt::checkpoint() {
+                        return rt::stop(stopped);
+                    }
+                    match limit.run(enrich(order)).await {
+                        Ok(value) => value,
+                        Err(stopped) => {
+                            return rt::stop(stopped);
+                        }
+                    }?;
+                }
+                Ok(Dashboard::new(profile, orders, news, offers))
+            }
+        },
+    )
+}

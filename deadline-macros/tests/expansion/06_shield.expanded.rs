@@ -1,0 +1,36 @@
+pub fn hand_over(
+    lease: Lease,
+) -> impl Future<
+    Output = Result<(), AppError>,
+> + deadline::Budgeted<Budget = deadline::Millis<1000>> {
+    deadline::__same_version! {
+        "0.1.0"
+    }
+    rt::Scoped::new(
+        const { &rt::Spec::<deadline::Millis<1000>>::new("hand_over") },
+        async move {
+            let lease = lease;
+            if false {
+                return rt::returns::<Result<(), AppError>>();
+            }
+            {
+                match (
+                    rt::Shield::enter(const {
+                        &rt::Spec::<deadline::Millis<50>>::new("lease.release")
+                    }),
+                    lease.release(),
+                ) {
+                    (shield, future) => {
+                        match shield.run(future).await {
+                            Ok(value) => value,
+                            Err(stopped) => {
+                                return rt::stop(stopped);
+                            }
+                        }
+                    }
+                }?;
+                Ok(())
+            }
+        },
+    )
+}

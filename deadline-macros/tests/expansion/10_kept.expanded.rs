@@ -1,0 +1,17 @@
+async fn refresh(&self, force: bool) -> Result<(), AppError> {
+    deadline::__same_version! {
+        "0.1.0"
+    }
+    rt::Scoped::new(
+            const { &rt::Spec::<deadline::Percent<40>>::new("refresh") },
+            async move {
+                use rt::Leaf as _;
+                let force = force;
+                if false {
+                    return rt::returns::<Result<(), AppError>>();
+                }
+                rt::At(self.cache(force)).deadline_gate().await
+            },
+        )
+        .await
+}

@@ -1,0 +1,28 @@
+fn find<'life0, 'async_trait>(
+    &'life0 self,
+    user: UserId,
+) -> Pin<Box<dyn Future<Output = Result<Profile, AppError>> + Send + 'async_trait>>
+where
+    'life0: 'async_trait,
+{
+    deadline::__same_version! {
+        "0.1.0"
+    }
+    Box::pin(
+        rt::Scoped::new(
+            const { &rt::Spec::<deadline::Millis<450>>::new("find") },
+            async move {
+                use rt::Leaf as _;
+                if let Some(__ret) = None::<Result<Profile, AppError>> {
+                    return __ret;
+                }
+                let __self = self;
+                let user = user;
+                let __ret: Result<Profile, AppError> = {
+                    rt::At(__self.rows().find(user)).deadline_gate().await
+                };
+                __ret
+            },
+        ),
+    )
+}
