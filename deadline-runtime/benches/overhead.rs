@@ -1,40 +1,17 @@
 //! What a scope costs beside `tokio::time::timeout`, as ratios within one run.
 //!
 //! Ours and the yardstick are measured in turns, many rounds each, and the fastest round of each counts: what is slower
-//! than that was disturbed. Figures are nanoseconds an operation on a current-thread runtime; heap is counted by the
-//! allocator of this binary.
+//! than that was disturbed. Figures are nanoseconds an operation on a current-thread runtime; allocations are counted
+//! in a pass of their own.
 #![allow(missing_docs, clippy::pedantic)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use deadline_runtime::{Stopped, deadline};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: hands everything to the system allocator; the counter has no effect on memory.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: as required of our caller.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as required of our caller.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -88,47 +65,41 @@ fn drive<F: Future>(future: F) {
     while future.as_mut().poll(&mut cx).is_pending() {}
 }
 
-struct Measured {
-    nanos: f64,
-    allocations: f64,
-}
-
 const OPERATIONS: u32 = 2_000;
 const ROUNDS: u32 = 400;
 
-fn round(operation: &mut dyn FnMut()) -> Measured {
-    let before = ALLOCATIONS.load(Relaxed);
+/// Nanoseconds an operation.
+fn round(operation: &mut dyn FnMut()) -> f64 {
     let start = Instant::now();
     for _ in 0..OPERATIONS {
         operation();
     }
-    let elapsed = start.elapsed();
-    Measured {
-        nanos: elapsed.as_nanos() as f64 / f64::from(OPERATIONS),
-        allocations: (ALLOCATIONS.load(Relaxed) - before) as f64 / f64::from(OPERATIONS),
-    }
+    start.elapsed().as_nanos() as f64 / f64::from(OPERATIONS)
+}
+
+fn allocations(operation: &mut dyn FnMut()) -> u64 {
+    // Once before, so that what is kept for the thread is there.
+    operation();
+    allocation_counter::measure(operation).count_total
 }
 
 fn row(name: &str, mut ours: impl FnMut(), mut theirs: impl FnMut()) {
     let mut best = [f64::MAX; 2];
-    let mut allocations = [0.0; 2];
     for _ in 0..ROUNDS {
         for (index, operation) in [&mut ours as &mut dyn FnMut(), &mut theirs]
             .into_iter()
             .enumerate()
         {
-            let measured = round(operation);
-            best[index] = best[index].min(measured.nanos);
-            allocations[index] = measured.allocations;
+            best[index] = best[index].min(round(operation));
         }
     }
     println!(
-        "| {name} | {:.0} ns | {:.0} ns | {:.2} | {:.0} / {:.0} |",
+        "| {name} | {:.0} ns | {:.0} ns | {:.2} | {} / {} |",
         best[0],
         best[1],
         best[0] / best[1],
-        allocations[0],
-        allocations[1]
+        allocations(&mut ours),
+        allocations(&mut theirs)
     );
 }
 

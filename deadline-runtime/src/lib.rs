@@ -72,6 +72,11 @@
 //! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 
+#![allow(
+    clippy::inline_always,
+    reason = "opaque code between a deadline and its body copies the whole future at every level"
+)]
+
 mod context;
 mod figure;
 #[cfg(feature = "http")]

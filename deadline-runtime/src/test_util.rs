@@ -51,10 +51,8 @@ pub fn run_expired<F, T>(work: impl FnOnce() -> F) -> impl Future<Output = Resul
 where
     F: Future<Output: Flatten<T>>,
 {
-    run(
-        Context::builder("test").deadline(Deadline::now()).build(),
-        work,
-    )
+    let context = Context::builder("test").deadline(Deadline::now()).build();
+    run(context, work)
 }
 
 /// Runs what `work` makes as a request that is cancelled with `cause` at the `n`-th checkpoint, counted from one: the
@@ -104,6 +102,10 @@ pub fn checkpoints_passed(context: &Context) -> usize {
         .map_or(0, |node| node.root_of().trip.passed())
 }
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the returned future must not borrow it"
+)]
 fn run<F, T>(context: Context, work: impl FnOnce() -> F) -> impl Future<Output = Result<T, Stopped>>
 where
     F: Future<Output: Flatten<T>>,

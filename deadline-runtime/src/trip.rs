@@ -1,13 +1,13 @@
 //! Counting checkpoints, for tests that stop a request at one of them. Nothing in other builds.
 
-#[cfg(any(test, feature = "test-util"))]
+#[cfg(feature = "test-util")]
 #[derive(Default)]
 pub(crate) struct Trip {
     passed: std::sync::atomic::AtomicUsize,
     at: std::sync::OnceLock<(usize, crate::Cause)>,
 }
 
-#[cfg(any(test, feature = "test-util"))]
+#[cfg(feature = "test-util")]
 impl Trip {
     /// Cancels the request at the `at`-th checkpoint from now, counted from one.
     pub(crate) fn set(&self, at: usize, cause: crate::Cause) {
@@ -20,7 +20,7 @@ impl Trip {
 }
 
 /// Called at every checkpoint: in a loop, before an await begins, at a guard.
-#[cfg(any(test, feature = "test-util"))]
+#[cfg(feature = "test-util")]
 pub(crate) fn count() {
     let due = crate::context::current::with(|frame| {
         let root = frame.node.as_ref()?.root_of();
@@ -38,5 +38,5 @@ pub(crate) fn count() {
 }
 
 /// Called at every checkpoint.
-#[cfg(not(any(test, feature = "test-util")))]
+#[cfg(not(feature = "test-util"))]
 pub(crate) const fn count() {}

@@ -1,5 +1,5 @@
 //! Which cause, and whose limit: ties, orders of events, owners.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

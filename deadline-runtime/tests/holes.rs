@@ -1,5 +1,5 @@
 //! Where one timer a task could leak or fall silent: other runtimes, none, nested loops, panics, drops, ending threads.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;
@@ -29,7 +29,9 @@ fn timed() -> Runtime {
 }
 
 fn short() -> Boxed {
-    Box::pin(scoped!(Millis<40>, "short", { await_!(pending::<Forever>()) }))
+    Box::pin(scoped!(Millis<40>, "short", {
+        await_!(pending::<Forever>())
+    }))
 }
 
 /// Ends at 40 ms and well before anybody loses patience.
@@ -109,7 +111,10 @@ fn without_a_runtime_and_without_time() {
     let untimed = Builder::new_current_thread().build().unwrap();
     for _ in 0..3 {
         let start = Instant::now();
-        ends(untimed.block_on(async { tokio::spawn(short()).await.unwrap() }), start);
+        ends(
+            untimed.block_on(async { tokio::spawn(short()).await.unwrap() }),
+            start,
+        );
     }
     let start = Instant::now();
     ends(timed().block_on(short()), start);
@@ -254,9 +259,7 @@ async fn a_local_set_inside_a_scope_leaks_nothing_to_its_tasks() {
         let _ = seen.send((outside, stopped));
     });
     let outcome: Result<(), Stopped> = scoped!(Millis<100>, "outer", {
-        local
-            .run_until(tokio::time::sleep(ms(60)))
-            .await;
+        local.run_until(tokio::time::sleep(ms(60))).await;
         Ok(())
     })
     .await;
@@ -317,7 +320,10 @@ async fn a_panic_takes_its_frames_away_and_leaves_the_others() {
     assert!(Context::current().is_none());
     // The scope that panicked is in the report: it had its node back when it was dropped.
     let scopes = cx.report().unwrap().scopes;
-    let inner = scopes.iter().find(|scope| scope.operation == "inner").unwrap();
+    let inner = scopes
+        .iter()
+        .find(|scope| scope.operation == "inner")
+        .unwrap();
     assert_eq!(inner.outcome, Outcome::Stopped(Cause::Abandoned));
 
     // In a destructor of the body, and in a fallback.
@@ -393,7 +399,9 @@ fn a_thread_that_is_ending() {
             let made = scoped!(Millis<40>, "late", { Ok::<(), Stopped>(()) });
             drop(made);
             let entered = Context::none().enter(|| 7);
-            let _ = self.1.send((none, common::rt::checkpoint().is_none(), entered));
+            let _ = self
+                .1
+                .send((none, common::rt::checkpoint().is_none(), entered));
         }
     }
     let (send, receive) = mpsc::channel();
@@ -423,7 +431,9 @@ async fn polled_after_its_end_it_stays_pending() {
     assert!(poll(stopped.as_mut(), &waker).is_pending());
     assert!(poll(stopped.as_mut(), &waker).is_ready());
     assert!(poll(stopped.as_mut(), &waker).is_pending());
-    let mut replaced = Box::pin(scoped_or!(Millis<10>, "or", |_: Stopped| 7, { await_!(pending::<u8>()) }));
+    let mut replaced = Box::pin(scoped_or!(Millis<10>, "or", |_: Stopped| 7, {
+        await_!(pending::<u8>())
+    }));
     assert!(poll(replaced.as_mut(), &waker).is_pending());
     tokio::time::advance(ms(10)).await;
     assert!(poll(replaced.as_mut(), &waker).is_pending());
@@ -536,7 +546,10 @@ async fn a_shield_several_levels_down_is_waited_for_by_all() {
     tokio::time::sleep(ms(5)).await;
     cx.cancel(Cause::Shutdown);
     let stopped = task.await.unwrap().unwrap().unwrap_err();
-    assert_eq!((stopped.cause(), stopped.elapsed()), (Cause::Shutdown, ms(45)));
+    assert_eq!(
+        (stopped.cause(), stopped.elapsed()),
+        (Cause::Shutdown, ms(45))
+    );
     let outcomes: Vec<_> = cx
         .report()
         .unwrap()

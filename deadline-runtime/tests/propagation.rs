@@ -1,5 +1,5 @@
 //! Where the context goes: spawned tasks, sets, channels, other wakers, other requests, explicit parents.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 #[macro_use]
 mod common;

@@ -1,5 +1,5 @@
 //! The life of a scope, on the paused clock, with the calls that the attribute expands to.
-#![allow(missing_docs, unused_braces, clippy::pedantic)]
+#![allow(missing_docs, unused_braces, clippy::all, clippy::pedantic)]
 
 use std::future::{Future, pending, ready};
 use std::sync::Arc;

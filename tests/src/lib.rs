@@ -1,1 +1,7 @@
-//! Placeholder.
+//! Helpers of the end-to-end tests: real servers, raw sockets, and the events of a run.
+//!
+//! Everything here works in real time: a paused clock jumps while real I/O is outstanding. Limits in these tests are
+//! therefore wide, and what must not happen is counted instead of timed.
+
+pub mod events;
+pub mod raw;

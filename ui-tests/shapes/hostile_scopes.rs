@@ -250,7 +250,6 @@ mod strict {
         clippy::indexing_slicing,
         clippy::arithmetic_side_effects,
         clippy::shadow_reuse,
-        clippy::shadow_same,
         clippy::shadow_unrelated,
         clippy::let_underscore_must_use,
         clippy::let_underscore_untyped,

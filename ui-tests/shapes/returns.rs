@@ -188,6 +188,7 @@ async fn fn_pointer() -> fn(u32) -> u32 {
 
 // shape: return_future — a future as the result of a future
 #[deadline(budget = "1s", fallback = panic!("stopped"))]
+#[allow(clippy::async_yields_async)]
 async fn future() -> impl Future<Output = u32> {
     tick().await;
     async { later(1).await }
@@ -195,6 +196,7 @@ async fn future() -> impl Future<Output = u32> {
 
 // shape: return_boxed_future — `Pin<Box<dyn Future>>` as the result
 #[deadline(budget = "1s", fallback = panic!("stopped"))]
+#[allow(clippy::async_yields_async)]
 async fn boxed_future() -> Pin<Box<dyn Future<Output = u32> + Send>> {
     tick().await;
     Box::pin(later(2))

@@ -282,6 +282,24 @@ where
     }
 }
 
+// shape: by_hand_impl_future — a plain function that returns an async block as `impl Future + Send`
+#[deadline(budget = "1s")]
+#[allow(clippy::manual_async_fn)]
+fn by_hand(id: u32) -> impl Future<Output = Result<u32, Failure>> + Send {
+    async move { Ok(later(id).await) }
+}
+
+// shape: by_hand_impl_future_borrowed — the same with a borrowed parameter and statements before the block
+#[deadline(budget = "1s")]
+#[allow(clippy::elidable_lifetime_names)]
+fn by_hand_borrowed<'a>(text: &'a str) -> impl Future<Output = Result<usize, Failure>> + Send + 'a {
+    let length = text.len();
+    async move {
+        let text = later(text).await;
+        Ok(length + text.len())
+    }
+}
+
 trait ByHand {
     fn by_hand<'a>(
         &'a self,
@@ -367,5 +385,7 @@ fn values() {
         assert_eq!(store.convert("x").await.unwrap(), "9x");
         assert_eq!(store.by_hand(1).await, Ok(10));
         assert_eq!("abc".extended().await, Ok(3));
+        assert_eq!(is_send(by_hand(1)).await, Ok(1));
+        assert_eq!(is_send(by_hand_borrowed("a")).await, Ok(2));
     });
 }

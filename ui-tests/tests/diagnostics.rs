@@ -19,25 +19,35 @@ const STAY_OF_ALL: usize = 85;
 /// Level, code and position of one diagnostic.
 type Place = (String, String, u64, u64);
 
+/// The diagnostics of one binary, and the words in which rustc shows them.
+#[derive(Default)]
+struct Shown {
+    places: Vec<Place>,
+    words: String,
+}
+
 #[test]
 fn diagnostics_stay_in_place() {
     let cases = cases();
     let package = write_package(&cases);
-    let places = check(&package);
+    let shown = check(&package);
+    let none = Shown::default();
 
     let mut moved = BTreeMap::new();
+    let mut reworded = Vec::new();
     for name in cases.keys() {
-        let ours = places
-            .get(&format!("ours_{name}"))
-            .map_or(&[][..], Vec::as_slice);
-        let plain = places
-            .get(&format!("plain_{name}"))
-            .map_or(&[][..], Vec::as_slice);
-        assert!(!plain.is_empty(), "{name} is no mistake without us");
-        if ours.first() != plain.first() {
-            moved.insert(name.as_str(), ("moved", ours, plain));
-        } else if ours != plain {
-            moved.insert(name.as_str(), ("stays, but the rest differs", ours, plain));
+        let ours = shown.get(&format!("ours_{name}")).unwrap_or(&none);
+        let plain = shown.get(&format!("plain_{name}")).unwrap_or(&none);
+        assert!(!plain.places.is_empty(), "{name} is no mistake without us");
+        if ours.places.first() != plain.places.first() {
+            moved.insert(name.as_str(), ("moved", &ours.places, &plain.places));
+        } else if ours.places != plain.places {
+            moved.insert(
+                name.as_str(),
+                ("stays, but the rest differs", &ours.places, &plain.places),
+            );
+        } else if ours.words != plain.words {
+            reworded.push(name.as_str());
         }
     }
 
@@ -57,6 +67,7 @@ fn diagnostics_stay_in_place() {
         println!("    without us {}", text(plain));
         println!("    with us    {}", text(ours));
     }
+    println!("same place, other words: {}", reworded.join(", "));
     assert!(
         of_twenty >= STAY_OF_TWENTY,
         "only {of_twenty} of the twenty usual mistakes stay"
@@ -141,7 +152,7 @@ fn without_us(source: &str) -> String {
 }
 
 /// The diagnostics of each binary, in the order of the compiler.
-fn check(package: &Path) -> BTreeMap<String, Vec<Place>> {
+fn check(package: &Path) -> BTreeMap<String, Shown> {
     let output = Command::new(env!("CARGO"))
         .args([
             "check",
@@ -155,7 +166,7 @@ fn check(package: &Path) -> BTreeMap<String, Vec<Place>> {
         .current_dir(package)
         .output()
         .expect("cargo runs");
-    let mut places = BTreeMap::<_, Vec<_>>::new();
+    let mut shown = BTreeMap::<_, Shown>::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let report: Value = serde_json::from_str(line).expect("cargo speaks JSON");
         if report["reason"] != "compiler-message" {
@@ -166,15 +177,17 @@ fn check(package: &Path) -> BTreeMap<String, Vec<Place>> {
             .expect("a target")
             .to_owned();
         if let Some(place) = place(&report["message"]) {
-            places.entry(target).or_default().push(place);
+            let shown: &mut Shown = shown.entry(target).or_default();
+            shown.places.push(place);
+            shown.words += &words(&report["message"]);
         }
     }
     assert!(
-        !places.is_empty(),
+        !shown.is_empty(),
         "nothing was checked: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    places
+    shown
 }
 
 /// Where a diagnostic points; none for the summary at the end.
@@ -190,4 +203,12 @@ fn place(message: &Value) -> Option<Place> {
         span["line_start"].as_u64()?,
         span["column_start"].as_u64()?,
     ))
+}
+
+/// The rendered text without the names of the two variants and our own line in the excerpt.
+fn words(message: &Value) -> String {
+    let rendered = message["rendered"].as_str().unwrap_or_default();
+    let own = |line: &&str| !line.contains("#[deadline(");
+    let text: String = rendered.lines().filter(own).collect();
+    text.replace("ours_", "").replace("plain_", "")
 }

@@ -36,3 +36,5 @@ mod returns;
 mod stacking;
 #[path = "../shapes/traits.rs"]
 mod traits;
+#[path = "../shapes/variants.rs"]
+mod variants;

@@ -139,10 +139,7 @@ pub(crate) fn enter(frame: Frame) -> Entered {
         local.path.push(entry);
         mem::swap(&mut local.frame, &mut other);
     });
-    Entered {
-        other,
-        left: false,
-    }
+    Entered { other, left: false }
 }
 
 impl Entered {
@@ -278,6 +275,10 @@ impl Frame {
     }
 
     /// The node, made when it is asked for the first time.
+    #[allow(
+        clippy::single_match_else,
+        reason = "an early return would borrow too long"
+    )]
     pub(crate) fn node(&mut self) -> &Arc<Node> {
         match self.node {
             Some(ref node) => node,

@@ -67,7 +67,6 @@ impl Context {
     }
 
     /// Describes the context of a new request.
-    #[must_use]
     #[track_caller]
     pub fn builder(operation: &'static str) -> RootBuilder {
         RootBuilder::new(operation, Location::caller())
@@ -88,7 +87,7 @@ impl Context {
         })
     }
 
-    #[cfg(any(test, feature = "test-util"))]
+    #[cfg(feature = "test-util")]
     pub(crate) fn trip_at(&self, n: usize, cause: Cause) {
         if let Some(node) = self.node() {
             node.root_of().trip.set(n, cause);
@@ -167,6 +166,7 @@ impl Context {
     ///
     /// The first cause wins. One that arrives after the deadline is recorded as `deadline_exceeded`: by then the
     /// work was over.
+    #[allow(clippy::must_use_candidate, reason = "mostly called for its effect")]
     pub fn cancel(&self, cause: Cause) -> bool {
         self.node().is_some_and(|node| node.cancel(cause))
     }
@@ -203,7 +203,6 @@ impl Context {
     }
 
     /// Waits until the context is stopped, and says why. Where nothing is enforced, that never comes.
-    #[must_use]
     pub fn cancelled(&self) -> Cancelled {
         Cancelled {
             context: self.clone(),

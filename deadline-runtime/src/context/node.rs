@@ -8,6 +8,7 @@
 //!   is cancelled, and one that is created meanwhile cancels itself. A check looks at one node only.
 //! * A node that ends is not cancelled: dropping one says nothing to its children.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -17,7 +18,6 @@ use super::mode::Mode;
 use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
-#[cfg(feature = "http")]
 use crate::stop::Brief;
 use crate::stop::{Cause, Limit, Stopped};
 use crate::time::Deadline;
@@ -41,7 +41,7 @@ pub(crate) struct Node {
     /// Its key in the parent's list.
     key: usize,
     children: Mutex<Slab<Weak<Node>>>,
-    #[cfg(any(test, feature = "test-util"))]
+    #[cfg(feature = "test-util")]
     pub(crate) trip: crate::trip::Trip,
 }
 
@@ -72,6 +72,8 @@ pub(crate) struct Request {
     pub(crate) ended: OnceLock<Deadline>,
     /// The request that a shield belongs to: what happens under the shield is recorded there.
     pub(crate) within: Option<Arc<Node>>,
+    /// The event of its end has been sent.
+    pub(crate) told: AtomicBool,
 }
 
 impl Request {
@@ -87,6 +89,7 @@ impl Request {
 }
 
 /// What a new node is made of.
+#[derive(Clone, Copy)]
 pub(crate) struct Seed {
     pub(crate) operation: Operation,
     pub(crate) limits: Limits,
@@ -149,7 +152,7 @@ impl Node {
             parent,
             key,
             children: Mutex::default(),
-            #[cfg(any(test, feature = "test-util"))]
+            #[cfg(feature = "test-util")]
             trip: crate::trip::Trip::default(),
         }
     }
@@ -224,11 +227,9 @@ impl Node {
         root.request.within.as_ref().unwrap_or(root)
     }
 
-    /// The scope of this very node is over; for a root that is the end of the request.
-    pub(crate) fn ended(&self, now: Deadline) {
-        if self.parent.is_none() {
-            let _ = self.request.ended.set(now);
-        }
+    /// The outermost scope is over, and with it the request.
+    pub(crate) fn ended(self: &Arc<Self>, now: Deadline) {
+        let _ = self.root_of().request.ended.set(now);
     }
 
     /// The records, if somebody wants scopes to be recorded.
@@ -237,30 +238,57 @@ impl Node {
         root.request.report.then(|| (self.records(), root.started))
     }
 
-    /// Remembers the last stop that became an error in this request: error types tend to lose it on the way out.
+    /// Remembers a stop that became an error: error types tend to lose it on the way out. Of those by one limit the
+    /// first is kept, which is the innermost.
     pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
-        self.records().with(|all| all.stop = Some(stopped.brief()));
+        let stop = stopped.brief();
+        self.records().with(|all| match &all.stop {
+            Some((earlier, _))
+                if earlier.deadline.is_some() && earlier.deadline == stop.deadline => {}
+            _ => all.stop = Some((stop, Deadline::now())),
+        });
     }
 
     /// A fallback has replaced what was stopped.
     pub(crate) fn forget_stop(self: &Arc<Self>, stopped: &Stopped) {
         self.records().with(|all| {
-            all.stop.take_if(|last| last.same_as(stopped));
+            all.stop.take_if(|(last, _)| last.same_as(stopped));
         });
     }
 
-    #[cfg(feature = "http")]
-    pub(crate) fn last_stop(self: &Arc<Self>) -> Option<Brief> {
-        self.root_of()
-            .request
-            .records
-            .get()
-            .and_then(|records| records.with(|all| all.stop))
+    /// The stop that became an error and has not been replaced by a fallback, and when it did.
+    pub(crate) fn noted_stop(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
+        let records = self.recording_root().request.records.get()?;
+        records.with(|all| all.stop)
+    }
+
+    /// The noted stop, if the request itself was ended by it: by its deadline, or by the cancel it got.
+    pub(crate) fn stop_of_request(self: &Arc<Self>) -> Option<Brief> {
+        let (stop, _) = self.noted_stop()?;
+        let cancelled = self.recording_root().signal.get().map(|(cause, _)| cause);
+        (stop.cause == Cause::DeadlineExceeded || Some(stop.cause) == cancelled).then_some(stop)
+    }
+
+    /// Whether a request whose outermost work ends at `soft` is over.
+    pub(crate) fn is_over(self: &Arc<Self>, soft: Option<Deadline>, now: Deadline) -> bool {
+        let cancelled = self.recording_root().signal.get().is_some();
+        cancelled || soft.is_some_and(|soft| soft <= now)
+    }
+
+    /// True once.
+    pub(crate) fn first_to_tell(self: &Arc<Self>) -> bool {
+        let told = &self.recording_root().request.told;
+        !told.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
         let root = self.recording_root();
-        let now = root.request.ended.get().copied().unwrap_or_else(Deadline::now);
+        let now = root
+            .request
+            .ended
+            .get()
+            .copied()
+            .unwrap_or_else(Deadline::now);
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,
             request_id: root.request.id.clone(),
@@ -283,7 +311,7 @@ impl Node {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[cfg(any(test, feature = "test-util"))]
+    #[cfg(feature = "test-util")]
     pub(crate) fn child_count(&self) -> usize {
         self.children().len()
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::stop::{Brief, Cause};
-use crate::time::Short;
+use crate::time::{Deadline, Short};
 
 /// More scopes than this are counted, not kept: a request must not cost memory without bound.
 const KEPT: usize = 512;
@@ -43,6 +43,8 @@ pub enum Outcome {
     Stopped(Cause),
     /// It ran on because the mode does not enforce; it would have been stopped this long before it ended.
     WouldStop(Duration),
+    /// It ran because the mode does not enforce; it would have been refused for want of this much.
+    WouldRefuse(Duration),
 }
 
 impl fmt::Display for Outcome {
@@ -52,6 +54,7 @@ impl fmt::Display for Outcome {
             Self::Late(by) => write!(f, "late by {}", Short(*by)),
             Self::Stopped(cause) => cause.fmt(f),
             Self::WouldStop(by) => write!(f, "would stop, {} over", Short(*by)),
+            Self::WouldRefuse(by) => write!(f, "would refuse, {} short", Short(*by)),
         }
     }
 }
@@ -179,8 +182,8 @@ pub(crate) struct Collected {
     pub(crate) omitted: usize,
     pub(crate) unbounded: usize,
     pub(crate) missing: Vec<Missing>,
-    /// The last stop that became an error and has not been replaced by a fallback.
-    pub(crate) stop: Option<Brief>,
+    /// The stop that became an error and has not been replaced by a fallback, and when it did.
+    pub(crate) stop: Option<(Brief, Deadline)>,
 }
 
 impl Records {

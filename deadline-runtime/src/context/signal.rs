@@ -19,7 +19,39 @@ pub(crate) struct Signal {
     cause: AtomicU8,
     /// When it was cancelled; written under the lock, before the cause.
     at: AtomicU64,
-    waiters: Mutex<Slab<Waker>>,
+    waiters: Mutex<Waiters>,
+}
+
+/// Mostly there is one waiter, the task of the request itself: it needs no list.
+#[derive(Default)]
+struct Waiters {
+    first: Option<Waker>,
+    more: Slab<Waker>,
+}
+
+impl Waiters {
+    fn insert(&mut self, waker: Waker) -> usize {
+        if self.first.is_none() {
+            self.first = Some(waker);
+            0
+        } else {
+            self.more.insert(waker) + 1
+        }
+    }
+
+    fn get_mut(&mut self, key: usize) -> Option<&mut Waker> {
+        match key.checked_sub(1) {
+            None => self.first.as_mut(),
+            Some(key) => self.more.get_mut(key),
+        }
+    }
+
+    fn remove(&mut self, key: usize) -> Option<Waker> {
+        match key.checked_sub(1) {
+            None => self.first.take(),
+            Some(key) => self.more.try_remove(key),
+        }
+    }
 }
 
 /// A place among the waiters of one signal.
@@ -48,7 +80,11 @@ impl Signal {
             self.cause.store(cause.number(), Ordering::Release);
             std::mem::take(&mut *waiters)
         };
-        for (_, waker) in woken {
+        let Waiters { first, more } = woken;
+        for waker in first
+            .into_iter()
+            .chain(more.into_iter().map(|(_, waker)| waker))
+        {
             waker.wake();
         }
         true
@@ -90,7 +126,7 @@ impl Signal {
                 let mut waiters = self.waiters();
                 // A cancelled signal has handed its wakers out: the key means nothing any more.
                 if self.cause.load(Ordering::Relaxed) == 0 {
-                    waiters.try_remove(key)
+                    waiters.remove(key)
                 } else {
                     None
                 }
@@ -101,10 +137,11 @@ impl Signal {
 
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn waiting(&self) -> usize {
-        self.waiters().len()
+        let waiters = self.waiters();
+        usize::from(waiters.first.is_some()) + waiters.more.len()
     }
 
-    fn waiters(&self) -> MutexGuard<'_, Slab<Waker>> {
+    fn waiters(&self) -> MutexGuard<'_, Waiters> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

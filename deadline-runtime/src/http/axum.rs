@@ -3,27 +3,16 @@
 use std::convert::Infallible;
 
 use ::http::request::Parts;
-use axum_core::body::Body;
 use axum_core::extract::FromRequestParts;
 use axum_core::response::{IntoResponse, Response};
 
-use super::answer::Answer;
-use crate::context::{Context, current};
+use crate::context::Context;
 use crate::stop::Stopped;
 
 impl IntoResponse for Stopped {
-    /// `application/problem+json` with the status of the cause, `x-deadline-cause` and the request id. The text of the
-    /// stop is not in it: it names operations and source files.
+    /// The answer that `http::Response::from` makes: `application/problem+json`, without anything that is not public.
     fn into_response(self) -> Response {
-        let stop = self.brief();
-        let answer = Answer {
-            request_id: current::with(|frame| frame.node().request_id()).flatten(),
-            ..Answer::default()
-        };
-        let mut response = answer.response(stop.cause).map(Body::from);
-        // For the layer, which makes the request's event and knows whether the caller may see details.
-        response.extensions_mut().insert(stop);
-        response
+        self.into()
     }
 }
 

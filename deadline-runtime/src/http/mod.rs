@@ -16,6 +16,34 @@
 //! | `x-deadline-cause` | answer | the [`Cause`](crate::Cause) of a stop, so that ours is told from a proxy's 504 |
 //! | `x-deadline-detail` | answer, to trusted callers | operation, limit, elapsed time and phase |
 //! | `retry-after` | answer | with every 503 |
+//!
+//! A service that calls another one, with axum and reqwest (features `axum` and `reqwest`):
+//!
+#![cfg_attr(all(feature = "axum", feature = "reqwest"), doc = "```no_run")]
+#![cfg_attr(not(all(feature = "axum", feature = "reqwest")), doc = "```ignore")]
+//! use std::time::Duration;
+//!
+//! use axum::{Router, extract::State, routing::get};
+//! use deadline_runtime::Stopped;
+//! use deadline_runtime::http::{DeadlineLayer, Policy, RequestBuilderExt as _};
+//!
+//! async fn dashboard(State(client): State<reqwest::Client>) -> Result<String, Stopped> {
+//!     let profile = client.get("http://profile/42").send_within_deadline().await?;
+//!     Ok(profile.status().to_string())
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let policy = Policy::new().default(Duration::from_millis(1_500)).with_env()?;
+//!     let app = Router::new()
+//!         .route("/", get(dashboard))
+//!         .with_state(reqwest::Client::new())
+//!         .layer(DeadlineLayer::new("GET /", policy));
+//!     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//!     axum::serve(listener, app).await?;
+//!     Ok(())
+//! }
+//! ```
 
 mod answer;
 mod client;

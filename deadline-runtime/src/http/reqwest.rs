@@ -14,8 +14,9 @@ pub trait RequestBuilderExt: Sized {
     /// with nothing left nothing is sent. The context is the one this is called in, also when the future is awaited
     /// in another task.
     ///
-    /// Use it for services of your own only: a stranger should not learn these figures. Reading the body afterwards is
-    /// inside the deadline wherever the reading scope is.
+    /// Use it for services of your own only: a stranger should not learn these figures. That goes for redirects as
+    /// well, and reqwest's own retries repeat the first figure: switch both off for internal clients. Reading the body
+    /// afterwards is inside the deadline wherever the reading scope is.
     ///
     /// # Errors
     /// [`Stopped`], so that one `?` serves in functions that can be stopped anyway:

@@ -104,7 +104,7 @@ fn serve() {
         let left = first.map_or(IDLE, |at| at.saturating_duration_since(now));
         let (queue, timed_out) = CHANGED
             .wait_timeout(waiting, left)
-            .map_or_else(PoisonError::into_inner, |woken| woken);
+            .unwrap_or_else(PoisonError::into_inner);
         waiting = queue;
         if first.is_none() && timed_out.timed_out() && waiting.alarms.is_empty() {
             waiting.served = false;

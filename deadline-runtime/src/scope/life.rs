@@ -29,7 +29,7 @@ use super::outcome;
 use crate::context::Mode;
 use crate::context::current::{self, Entered, Frame, Inherited, Poller, Seen, first_cancel};
 use crate::context::node::{Limits, Node, Seed};
-use crate::stop::{Cause, Details, Limit, PathEntry, Phase as StopPhase, Stopped};
+use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase as StopPhase, Stopped};
 use crate::time::Deadline;
 
 /// The least that must be left before work is begun: timers have this resolution.
@@ -118,16 +118,28 @@ pub(crate) struct Flags {
     pub(super) delivered: bool,
     /// A scope around it with another waker has been told that something in here holds.
     pub(super) told: bool,
-    /// The body was pending at least once.
-    pub(super) pended: bool,
-    /// It would have been refused if anything were enforced.
-    pub(super) would_refuse: bool,
+    pub(super) unenforced: Unenforced,
     /// Refused because a deadline was required and none was in scope.
     pub(super) no_deadline: bool,
     /// Something inside was ended by exactly this scope's limit.
     pub(super) own_limit_hit: bool,
     /// Whoever runs this scope reports its stop itself, because it knows more about the request.
     pub(super) quiet: bool,
+    /// Runs something under the context of a scope that is written down itself.
+    pub(super) again: bool,
+}
+
+/// What would have come of a scope that nothing was enforced on.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Unenforced {
+    #[default]
+    Nothing,
+    /// It was pending at least once: at its end it would have been stopped.
+    Waited,
+    /// It began after its end.
+    BeganLate,
+    /// It began with less than it needs.
+    WouldRefuse,
 }
 
 /// What a pending body leads to.
@@ -289,6 +301,26 @@ impl State {
         }
     }
 
+    /// The stop of this scope as it would be reported.
+    pub(super) fn would_be(&self) -> Brief {
+        let cancelled = self.node.as_ref().and_then(|node| node.signal.get());
+        let cause = match (cancelled, self.limits().soft) {
+            (Some((cause, at)), soft) if soft.is_none_or(|soft| at < soft) => cause,
+            _ => self.limit_cause(),
+        };
+        let started = self.started.or_else(Deadline::now_if_any);
+        let since = |at: Deadline| started.map_or(Duration::ZERO, |started| at.since(started));
+        Brief {
+            cause,
+            phase: StopPhase::Wait,
+            operation: self.description().name,
+            limit: self.limit(),
+            deadline: self.hard,
+            budget: self.hard.map(since),
+            elapsed: Deadline::now_if_any().map(since).unwrap_or_default(),
+        }
+    }
+
     pub(super) fn limits(&self) -> Limits {
         Limits::of(self.hard, self.description().budget.kept())
     }
@@ -415,10 +447,10 @@ impl State {
             None
         };
         let mut foreign = None;
-        if !self.flags.replaces {
-            if let Some(polling) = current::inherit() {
-                foreign = self.meet_first(polling);
-            }
+        if !self.flags.replaces
+            && let Some(polling) = current::inherit()
+        {
+            foreign = self.meet_first(polling);
         }
         let operation = *self.description();
         let mode = self.mode();
@@ -460,8 +492,11 @@ impl State {
             outcome::unbounded(&operation, self.node.as_ref());
         }
         match self.refusal(now, inherited, granted) {
-            Some(_) if !mode.enforces() => {
-                self.flags.would_refuse = true;
+            Some(cause) if !mode.enforces() => {
+                self.flags.unenforced = match cause {
+                    Cause::LocalBudgetRejected => Unenforced::WouldRefuse,
+                    _ => Unenforced::BeganLate,
+                };
                 Ok(())
             }
             Some(cause) => Err(cause),
@@ -562,10 +597,12 @@ impl State {
     /// The body is pending: go on waiting, or move towards the end.
     #[inline(never)]
     fn pending(&mut self, frame: &mut Frame, cx: &mut task::Context<'_>) -> Next {
-        self.flags.pended = true;
         self.note_limit_hit(frame);
         self.note_holders(frame);
         if !self.mode().enforces() {
+            if self.flags.unenforced == Unenforced::Nothing {
+                self.flags.unenforced = Unenforced::Waited;
+            }
             return self.wait(frame, None, cx);
         }
         let now = *frame.seen.now.get_or_insert_with(Deadline::now);
@@ -587,7 +624,8 @@ impl State {
                     self.driver().tidy_until(until);
                     Phase::Tidying
                 };
-                if frame.seen.yielding {
+                // A guard may have read the clock before and shown the stop to the body.
+                if frame.seen.yielding || self.flags.delivered {
                     self.come_again(frame, cx)
                 } else {
                     Next::Again
@@ -801,7 +839,9 @@ impl State {
         let known = self.cause.or_else(|| {
             if self.mode().enforces() {
                 let now = Deadline::now_if_any();
-                frame.zip(now).and_then(|(frame, now)| self.stop_test(frame, now))
+                frame
+                    .zip(now)
+                    .and_then(|(frame, now)| self.stop_test(frame, now))
             } else {
                 let also = frame.and_then(|frame| frame.also.as_ref());
                 first_cancel(self.node.as_ref(), also).map(|(cause, _)| cause)

@@ -5,7 +5,7 @@
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
-//! * [`gate`], [`guard`], [`checkpoint`]: where a running body meets a stop.
+//! * [`gate`], [`mod@guard`], [`mod@checkpoint`]: where a running body meets a stop.
 
 mod alarm;
 mod checkpoint;

@@ -1,19 +1,21 @@
 //! How a scope's end is made visible: one event, and a line in the request's report.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::Level;
 
-use super::life::State;
+use super::life::{State, Unenforced};
 use super::operation::Operation;
 use crate::context::node::Node;
-use crate::context::{Outcome, ScopeRecord};
-use crate::stop::{Cause, Stopped};
+use crate::context::{Mode, Outcome, ScopeRecord};
+use crate::stop::{Brief, Cause, Phase, Stopped};
 use crate::time::{Deadline, Short};
 
 /// The target of every event of this crate.
 pub(crate) const TARGET: &str = "deadline";
 
+#[derive(Clone, Copy)]
 pub(crate) enum Ended<'a> {
     Value,
     Stopped(&'a Stopped),
@@ -30,24 +32,29 @@ pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
 
 /// Writes down how a scope ended. The clock is read only if somebody listens.
 pub(super) fn record(state: &State, ended: Ended<'_>) {
-    let depth = usize::from(state.depth());
-    let stop = match &ended {
-        Ended::Value => None,
-        Ended::Stopped(stopped) => Some(stopped.cause()),
-        Ended::Dropped(cause) => Some(*cause),
-    };
-    if let (Ended::Stopped(stopped), Some(node)) = (&ended, &state.node) {
+    let mode = state.mode();
+    if mode == Mode::Off {
+        return;
+    }
+    let node = state.node.as_ref();
+    let outermost = state.depth() == 0;
+    if let (Ended::Stopped(stopped), Some(node)) = (&ended, node) {
         node.note_stop(stopped);
     }
     // Running something under the context of a running scope is not another scope.
-    let by_hand = state.operation.is_none();
-    if by_hand && state.node.as_ref().is_some_and(|node| node.of_scope) {
+    if state.flags.again {
         return;
     }
-    let recorder = state.node.as_ref().and_then(|node| node.recorder());
-    // The event of a stop that nobody is around to receive belongs to the request.
-    let loud = stop.is_some() && depth == 0 && !state.flags.quiet;
-    let listened = if loud {
+    // A stop inside ends a request also when the outermost scope turns it into a value: mostly an error.
+    let inside = match (&ended, node) {
+        (Ended::Value, Some(node)) if outermost => node.stop_of_request(),
+        _ => None,
+    };
+    let recorder = node.and_then(Node::recorder);
+    let quiet = matches!(ended, Ended::Value) && inside.is_none() && mode.enforces();
+    let listened = if state.flags.quiet {
+        false
+    } else if outermost && !quiet {
         tracing::enabled!(target: TARGET, Level::INFO)
     } else {
         tracing::enabled!(target: TARGET, Level::DEBUG)
@@ -63,108 +70,136 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
     let started = state.started.unwrap_or(now);
     let elapsed = now.since(started);
     let granted = state.hard.map(|hard| hard.since(started));
-    // What is not enforced would have ended with its work, which leaves the reserve unused.
-    let limit = if state.mode().enforces() {
-        state.hard
-    } else {
-        state.work_end()
-    };
-    let over = limit.map(|limit| now.since(limit)).unwrap_or_default();
-    let outcome = match stop {
-        Some(cause) => Outcome::Stopped(cause),
-        None if over.is_zero() => Outcome::Completed,
-        None if state.mode().enforces() => Outcome::Late(over),
-        None => Outcome::WouldStop(over),
+    let outcome = match &ended {
+        Ended::Stopped(stopped) => Outcome::Stopped(stopped.cause()),
+        Ended::Dropped(cause) => Outcome::Stopped(*cause),
+        Ended::Value => of_a_value(state, now),
     };
     let operation = state.description();
     if let Some((records, origin)) = recorder {
-        if let (true, Some(node)) = (by_hand, &state.node) {
+        if let (true, Some(node)) = (outermost, node) {
             node.ended(now);
         }
         records.scope(ScopeRecord {
             operation: operation.name,
-            depth,
+            depth: usize::from(state.depth()),
             started: started.since(origin),
             elapsed,
             granted,
             outcome,
         });
     }
-    if listened {
-        event(state, &ended, loud, &outcome, elapsed, granted);
+    if !listened {
+        return;
+    }
+    let line = match (&ended, inside) {
+        (Ended::Stopped(stopped), _) => Some(stopped.brief()),
+        (Ended::Dropped(cause), _) => Some(Brief {
+            cause: *cause,
+            phase: Phase::Wait,
+            ..state.would_be()
+        }),
+        (Ended::Value, Some(stop))
+            if node.is_some_and(|node| node.is_over(state.limits().soft, now)) =>
+        {
+            Some(stop)
+        }
+        (Ended::Value, _) => match outcome {
+            Outcome::WouldStop(_) => Some(state.would_be()),
+            Outcome::WouldRefuse(_) => Some(Brief {
+                cause: Cause::LocalBudgetRejected,
+                phase: Phase::Start,
+                ..state.would_be()
+            }),
+            _ => None,
+        },
+    };
+    // One a request, whichever of its outermost scopes is the first.
+    let loud = outermost && line.is_some() && node.is_none_or(Node::first_to_tell);
+    let event = Event {
+        state,
+        line,
+        outcome,
+        elapsed,
+        granted,
+    };
+    if loud {
+        event.info();
+    } else if tracing::enabled!(target: TARGET, Level::DEBUG) {
+        event.debug();
     }
 }
 
-fn event(
-    state: &State,
-    ended: &Ended<'_>,
-    loud: bool,
-    outcome: &Outcome,
-    elapsed: std::time::Duration,
-    granted: Option<std::time::Duration>,
-) {
-    let operation = state.description();
-    let budget = granted.map(|granted| Short(granted).to_string());
-    let budget = budget.as_deref().unwrap_or("unlimited");
-    let elapsed = Short(elapsed).to_string();
-    let request_id = state.node.as_ref().and_then(|node| node.request_id());
-    let request_id = request_id.as_deref().unwrap_or("");
-    let late_by = match outcome {
-        Outcome::Late(by) | Outcome::WouldStop(by) => Short(*by).to_string(),
-        Outcome::Completed | Outcome::Stopped(_) => String::new(),
-    };
-    macro_rules! emit {
-        ($level:expr, $cause:expr, $phase:expr, $limit:expr, $location:expr) => {
-            tracing::event!(
-                target: TARGET,
-                $level,
-                cause = $cause,
-                phase = $phase,
-                op = operation.name,
-                limited_by = $limit,
-                file = $location.file(),
-                line = $location.line(),
-                budget,
-                elapsed,
-                late_by,
-                request_id,
-                "{outcome}"
-            )
-        };
+/// What a scope that ended with a value did to its limit.
+fn of_a_value(state: &State, now: Deadline) -> Outcome {
+    let late = state.hard.map(|hard| now.since(hard)).unwrap_or_default();
+    match state.flags.unenforced {
+        Unenforced::Nothing => {}
+        Unenforced::WouldRefuse => {
+            let has = state.hard.zip(state.started);
+            let has = has.map_or(Duration::ZERO, |(hard, started)| hard.since(started));
+            return Outcome::WouldRefuse(state.needs().saturating_sub(has));
+        }
+        unenforced => {
+            let cancelled = state.node.as_ref().and_then(|node| node.signal.get());
+            let end = Deadline::earlier(state.work_end(), cancelled.map(|(_, at)| at));
+            let over = end.map(|end| now.since(end)).unwrap_or_default();
+            if unenforced == Unenforced::BeganLate || !over.is_zero() {
+                return Outcome::WouldStop(over);
+            }
+        }
     }
-    match ended {
-        Ended::Stopped(stopped) => {
-            let (cause, phase, limit) = (
-                stopped.cause().as_str(),
-                stopped.phase().as_str(),
-                stopped.limited_by().operation,
-            );
-            let location = stopped.limited_by().location;
-            if loud {
-                emit!(Level::INFO, cause, phase, limit, location);
-            } else {
-                emit!(Level::DEBUG, cause, phase, limit, location);
-            }
-        }
-        Ended::Dropped(cause) => {
-            if loud {
-                emit!(
-                    Level::INFO,
-                    cause.as_str(),
-                    "wait",
-                    operation.name,
-                    operation.location
-                );
-            } else {
-                emit!(
-                    Level::DEBUG,
-                    cause.as_str(),
-                    "wait",
-                    operation.name,
-                    operation.location
-                );
-            }
-        }
-        Ended::Value => emit!(Level::DEBUG, "", "", "", operation.location),
+    if late.is_zero() {
+        Outcome::Completed
+    } else {
+        Outcome::Late(late)
+    }
+}
+
+struct Event<'a> {
+    state: &'a State,
+    line: Option<Brief>,
+    outcome: Outcome,
+    elapsed: Duration,
+    granted: Option<Duration>,
+}
+
+macro_rules! emit {
+    ($event:expr, $level:expr) => {{
+        let this = $event;
+        let operation = this.state.description();
+        let budget = this.granted.map(|granted| Short(granted).to_string());
+        let request_id = this.state.node.as_ref().and_then(|node| node.request_id());
+        let late_by = match this.outcome {
+            Outcome::Late(by) | Outcome::WouldStop(by) => Short(by).to_string(),
+            _ => String::new(),
+        };
+        let limit = this.line.map_or(operation.limit(), |stop| stop.limit);
+        tracing::event!(
+            target: TARGET,
+            $level,
+            cause = this.line.map_or("", |stop| stop.cause.as_str()),
+            phase = this.line.map_or("", |stop| stop.phase.as_str()),
+            op = this.line.map_or(operation.name, |stop| stop.operation),
+            limited_by = this.line.map_or("", |stop| stop.limit.operation()),
+            file = limit.location().file(),
+            line = limit.location().line(),
+            budget = budget.as_deref().unwrap_or("unlimited"),
+            elapsed = Short(this.elapsed).to_string(),
+            late_by,
+            request_id = request_id.as_deref().unwrap_or(""),
+            "{}",
+            this.outcome
+        )
+    }};
+}
+
+impl Event<'_> {
+    fn info(&self) {
+        emit!(self, Level::INFO);
+    }
+
+    fn debug(&self) {
+        emit!(self, Level::DEBUG);
     }
 }

@@ -28,6 +28,7 @@ impl<F: Future> Run<F> {
         if let Some(node) = context {
             state.hard = node.limits.hard;
             state.started = Some(node.started);
+            state.flags.again = node.of_scope;
             state.at_depth(node.depth);
             state.node = Some(node);
             state.flags.fixed = true;

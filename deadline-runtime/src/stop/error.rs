@@ -69,6 +69,7 @@ pub(crate) struct Brief {
     pub(crate) phase: Phase,
     pub(crate) operation: &'static str,
     pub(crate) limit: Limit,
+    pub(crate) deadline: Option<Deadline>,
     pub(crate) budget: Option<Duration>,
     pub(crate) elapsed: Duration,
 }
@@ -113,7 +114,7 @@ impl Details {
             phase: stop.phase,
             operation: stop.operation,
             limit: stop.limit,
-            deadline: None,
+            deadline: stop.deadline,
             budget: stop.budget,
             elapsed: stop.elapsed,
             needed: None,
@@ -160,6 +161,7 @@ impl Stopped {
             phase: self.0.phase,
             operation: self.0.operation,
             limit: self.0.limit,
+            deadline: self.0.deadline,
             budget: self.0.budget,
             elapsed: self.0.elapsed,
         }
@@ -247,10 +249,9 @@ impl Stopped {
             if let Some(inner) = error
                 .downcast_ref::<std::io::Error>()
                 .and_then(std::io::Error::get_ref)
+                && let Some(stopped) = Self::find(inner)
             {
-                if let Some(stopped) = Self::find(inner) {
-                    return Some(stopped);
-                }
+                return Some(stopped);
             }
             next = error.source();
         }
@@ -327,7 +328,7 @@ impl fmt::Debug for Stopped {
                 f.write_str(entry.operation)?;
                 match (entry.hard, self.0.deadline) {
                     (Some(hard), Some(limit)) if hard > limit => {
-                        write!(f, " (+{})", Short(hard.since(limit)))?
+                        write!(f, " (+{})", Short(hard.since(limit)))?;
                     }
                     (Some(_), _) => f.write_str(" (at its limit)")?,
                     (None, _) => f.write_str(" (unlimited)")?,

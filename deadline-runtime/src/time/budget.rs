@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn percentages_are_of_what_is_left() {
-        let left = Some(Duration::from_millis(1_000));
+        let left = Some(Duration::from_secs(1));
         assert_eq!(
             Budget::percent(40).granted(left),
             Some(Duration::from_millis(400))

@@ -33,3 +33,5 @@ mod returns;
 mod stacking;
 #[path = "../../shapes/traits.rs"]
 mod traits;
+#[path = "../../shapes/variants.rs"]
+mod variants;

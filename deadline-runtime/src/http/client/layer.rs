@@ -9,8 +9,8 @@ use super::service::PropagateDeadline;
 ///
 /// Internal hosts are told what is left for work, in whole milliseconds rounded down, and the request id; copies that
 /// the caller wrote are replaced. With nothing left nothing is sent: the call fails with a [`Stopped`](crate::Stopped)
-/// before the client is asked. The call itself ends with the context. Without a deadline, and in modes that do not hand
-/// it on, no header is sent.
+/// before the client is asked. The call ends with the context it was made in; the body of the answer is read inside
+/// whatever scope reads it. Without a deadline, and in modes that do not hand it on, no header is sent.
 ///
 /// Below a retry layer the figure is computed for each attempt; above one, every attempt would repeat the first figure.
 ///

@@ -97,6 +97,7 @@ impl Sent {
             phase,
             operation: self.operation,
             limit,
+            deadline: None,
             budget: self.given,
             elapsed: Deadline::now().since(self.at),
         };

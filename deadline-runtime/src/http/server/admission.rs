@@ -7,12 +7,12 @@ use ::http::{HeaderValue, Request};
 
 use super::exchange::Exchange;
 use super::layer::Shared;
-use super::progress::Progress;
-use crate::context::{Mode, RootBuilder};
+use crate::context::{Context, Mode, RootBuilder};
 use crate::http::codec::{self, relative};
 use crate::http::header::{REQUEST_ID, REQUEST_TIMEOUT_MS};
 use crate::http::policy::{Malformed, Trust};
 use crate::http::request_id;
+use crate::scope::TARGET;
 use crate::stop::Cause;
 use crate::time::{Budget, Deadline};
 
@@ -28,8 +28,11 @@ impl Admission {
     pub(super) fn of<B>(shared: &Arc<Shared>, request: &mut Request<B>) -> Self {
         let started = Deadline::now();
         let policy = &shared.policy;
-        let (id, made) = match request_id::taken(request.headers()) {
-            Some(taken) => (taken, false),
+        // A layer further out has been here: one request, one id, and its deadline holds.
+        let outer = request.extensions().get::<Context>().cloned();
+        let known = outer.as_ref().and_then(Context::request_id);
+        let (id, fresh) = match known.or_else(|| request_id::taken(request.headers())) {
+            Some(id) => (id, false),
             None => (request_id::made(), true),
         };
         let mode = policy.mode_of(&id);
@@ -37,6 +40,9 @@ impl Admission {
             .started(started)
             .mode(mode)
             .request_id(id.clone());
+        if let Some(end) = outer.as_ref().and_then(Context::deadline) {
+            root = root.deadline(end);
+        }
         let mut refused = None;
         let mut would = None;
         if mode != Mode::Off {
@@ -44,11 +50,20 @@ impl Admission {
                 Trust::Ignore => Ok(None),
                 Trust::ShortenOnly | Trust::Full => relative::from_headers(request.headers()),
             };
-            if let (Err(malformed), Malformed::Reject) = (&asked, policy.on_malformed()) {
-                if mode.enforces() {
-                    refused = Some(*malformed);
+            match (&asked, policy.on_malformed()) {
+                (Ok(_), _) => {}
+                (Err(malformed), Malformed::Reject) => {
+                    refused = mode.enforces().then_some(*malformed);
+                    would = Some(Cause::BadDeadline);
                 }
-                would = Some(Cause::BadDeadline);
+                (Err(malformed), Malformed::Default) => tracing::debug!(
+                    target: TARGET,
+                    cause = Cause::BadDeadline.as_str(),
+                    header = malformed.header(),
+                    op = shared.operation,
+                    request_id = &*id,
+                    "unreadable, the default counts"
+                ),
             }
             let granted = policy.granted(asked.unwrap_or(None));
             let reserve = policy.reserve_of(granted);
@@ -62,14 +77,12 @@ impl Admission {
             if policy.trusts() == Trust::Ignore {
                 headers.remove(REQUEST_TIMEOUT_MS);
             }
-            if made {
-                if let Ok(id) = HeaderValue::from_str(&id) {
-                    headers.insert(REQUEST_ID, id);
-                }
+            if fresh && let Ok(id) = HeaderValue::from_str(&id) {
+                headers.insert(REQUEST_ID, id);
             }
         }
         request.extensions_mut().insert(cx.clone());
-        let exchange = Exchange::new(shared.clone(), cx, Arc::<Progress>::default(), would);
+        let exchange = Exchange::new(shared.clone(), cx, outer, would);
         Self { exchange, refused }
     }
 }

@@ -9,6 +9,7 @@
 //! * dropped: whoever ran it has dropped it. The root context is cancelled, so that what the request spawned stops.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::{Response, StatusCode};
 use bytes::Bytes;
@@ -26,8 +27,14 @@ pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
     pub(super) progress: Arc<Progress>,
+    /// The context of a layer further out.
+    outer: Option<Context>,
     /// What it would have been refused for at its start, where nothing is refused.
     would: Option<Cause>,
+    /// By how much the head of the answer came after the end of work, where nothing is enforced.
+    over: Option<Duration>,
+    /// Set for the length of each poll. Dropped with it set, the request has panicked, which is not the client's doing.
+    pub(super) polling: bool,
     open: bool,
 }
 
@@ -35,15 +42,18 @@ impl Exchange {
     pub(super) fn new(
         shared: Arc<Shared>,
         cx: Context,
-        progress: Arc<Progress>,
+        outer: Option<Context>,
         would: Option<Cause>,
     ) -> Self {
         Self {
             open: cx.mode() != Mode::Off,
             shared,
             cx,
-            progress,
+            progress: Arc::default(),
+            outer,
             would,
+            over: None,
+            polling: false,
         }
     }
 
@@ -57,13 +67,14 @@ impl Exchange {
     }
 
     /// Why this request itself was ended, if it was: by a cancel, or by the end of everything.
-    pub(super) fn ended(&self, now: Deadline) -> Option<Cause> {
+    pub(super) fn ended(&self) -> Option<Cause> {
+        self.cancelled()
+            .or_else(|| self.end()?.is_expired().then_some(Cause::DeadlineExceeded))
+    }
+
+    pub(super) fn cancelled(&self) -> Option<Cause> {
         let cancelled = self.cx.node().and_then(|node| node.signal.get());
-        match (cancelled, self.end()) {
-            (Some((cause, _)), _) => Some(cause),
-            (None, Some(end)) if end <= now => Some(Cause::DeadlineExceeded),
-            _ => None,
-        }
+        cancelled.map(|(cause, _)| cause)
     }
 
     /// The request was stopped before there was an answer.
@@ -112,7 +123,9 @@ impl Exchange {
 
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
     pub(super) fn answered(mut self, stop: &Brief) {
-        self.close(stop);
+        if self.open {
+            self.close(stop);
+        }
     }
 
     /// The end of the request as a whole.
@@ -129,28 +142,27 @@ impl Exchange {
         if self.enforces() {
             return;
         }
-        let over = self.over();
-        let cause = self.would.or(over.map(|_| Cause::DeadlineExceeded));
-        if let Some(cause) = cause {
-            let phase = match self.would {
-                Some(_) => Phase::Start,
-                None => self.progress.stage().phase(),
-            };
-            let by = over.unwrap_or_default();
-            let stop = self.brief(cause, phase);
-            event::emit(&self.cx, &stop, Verdict::WouldStop(by));
-        }
+        let body = past(self.end());
+        let (cause, phase) = match (self.would, self.over) {
+            (Some(cause), _) => (cause, Phase::Start),
+            (None, Some(_)) => (Cause::DeadlineExceeded, Phase::Wait),
+            (None, None) if body.is_some() => (Cause::DeadlineExceeded, Phase::Body),
+            (None, None) => return,
+        };
+        let by = self.over.or(body).unwrap_or_default();
+        let stop = self.brief(cause, phase);
+        event::emit(&self.cx, &stop, Verdict::WouldStop(by));
     }
 
-    /// By how much the work was past its end.
-    fn over(&self) -> Option<std::time::Duration> {
-        let node = self.cx.node()?;
-        let end = match self.progress.stage() {
-            Stage::ResponseBody => node.limits.hard,
-            _ => node.limits.soft,
-        };
-        let over = Deadline::now().since(end?);
-        (!over.is_zero()).then_some(over)
+    /// There is a head; what follows is its body.
+    pub(super) fn headed(&mut self) {
+        let end_of_work = self.cx.node().and_then(|node| {
+            let soft = node.limits.soft?;
+            // With less than the reserve it lies before the start.
+            Some(soft.max(node.started))
+        });
+        self.over = past(end_of_work);
+        self.progress.enter(Stage::ResponseBody);
     }
 
     fn close(&mut self, stop: &Brief) {
@@ -184,10 +196,16 @@ impl Exchange {
                 operation: self.shared.operation,
                 location: self.shared.location,
             },
+            deadline: self.end(),
             budget: self.end().map(|end| end.since(started)),
             elapsed: Deadline::now().since(started),
         }
     }
+}
+
+fn past(end: Option<Deadline>) -> Option<Duration> {
+    let over = Deadline::now().since(end?);
+    (!over.is_zero()).then_some(over)
 }
 
 impl Drop for Exchange {
@@ -196,16 +214,19 @@ impl Drop for Exchange {
             return;
         }
         self.open = false;
-        // A panic unwinds through here as well; that is not the client's doing.
-        let cause = if self.shared.outermost && !std::thread::panicking() {
+        // Ended by a layer further out, which says so itself.
+        if let Some(cause) = self.outer.as_ref().and_then(Context::cause) {
+            self.cx.cancel(cause);
+            return;
+        }
+        let cause = if self.shared.outermost && !self.polling {
             Cause::ClientCancelled
         } else {
             Cause::Abandoned
         };
         self.cx.cancel(cause);
         // What the order of events says: after the deadline nobody can leave any more.
-        let cancelled = self.cx.node().and_then(|node| node.signal.get());
-        let cause = cancelled.map_or(cause, |(cause, _)| cause);
+        let cause = self.cancelled().unwrap_or(cause);
         let stop = self.brief(cause, self.progress.stage().phase());
         event::emit(&self.cx, &stop, Verdict::Stopped);
     }

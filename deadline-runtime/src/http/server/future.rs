@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use ::http::header::CONTENT_LENGTH;
 use ::http::{Method, Request, Response};
@@ -16,13 +17,13 @@ use super::admission::Admission;
 use super::call::Call;
 use super::exchange::Exchange;
 use super::layer::Shared;
-use super::progress::Stage;
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
 use crate::http::header::{DEADLINE_CAUSE, DEADLINE_DETAIL};
 use crate::http::{answer, codec};
 use crate::scope::Run;
 use crate::stop::Brief;
+use crate::time::Deadline;
 
 pin_project! {
     /// The future of a [`DeadlineService`](super::DeadlineService): the inner service's answer, or ours.
@@ -69,70 +70,81 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if let Some(malformed) = this.refused.take() {
-            if let Some(exchange) = this.exchange.take() {
-                return Poll::Ready(Ok(exchange.refused(malformed).map(ResponseBody::ours)));
-            }
+        if let Some(malformed) = this.refused.take()
+            && let Some(exchange) = this.exchange.take()
+        {
+            return Poll::Ready(Ok(exchange.refused(malformed).map(ResponseBody::ours)));
         }
-        let ended = ready!(this.run.poll(cx));
-        let Some(exchange) = this.exchange.take() else {
+        let polling = |exchange: &mut Option<Exchange>, polling| {
+            if let Some(exchange) = exchange {
+                exchange.polling = polling;
+            }
+        };
+        polling(this.exchange, true);
+        let ended = this.run.poll(cx);
+        polling(this.exchange, false);
+        let ended = ready!(ended);
+        let Some(mut exchange) = this.exchange.take() else {
             return Poll::Pending;
         };
-        Poll::Ready(match ended {
-            Ok(Ok(response)) => Ok(answered(exchange, response, *this.head_only)),
+        // For layers further out: which request it was and how it went.
+        let request = exchange.cx.clone();
+        let mut response = match ended {
+            Ok(Ok(response)) => answered(exchange, response, *this.head_only),
             Ok(Err(error)) => {
+                exchange.headed();
                 exchange.finish();
-                Err(error)
+                return Poll::Ready(Err(error));
             }
-            Err(stopped) => Ok(exchange.stopped(stopped.brief()).map(ResponseBody::ours)),
-        })
+            Err(stopped) => exchange.stopped(stopped.brief()).map(ResponseBody::ours),
+        };
+        response.extensions_mut().insert(request);
+        Poll::Ready(Ok(response))
     }
 }
 
 /// The handler's answer, unless it hides that a scope of the request was stopped.
 fn answered<B: Body<Data = Bytes>>(
-    exchange: Exchange,
+    mut exchange: Exchange,
     mut response: Response<B>,
     head_only: bool,
 ) -> Response<ResponseBody<B>> {
-    let own = response.extensions_mut().remove::<Brief>();
-    if exchange.enforces() {
-        if let Some(stop) = own {
-            if exchange.shared.policy.shows_detail() {
-                if let Some(detail) = answer::detail(&stop) {
-                    response.headers_mut().insert(DEADLINE_DETAIL, detail);
-                }
-            }
-            exchange.answered(&stop);
-            return response.map(ResponseBody::free);
+    if let Some(stop) = response.extensions_mut().remove::<Brief>() {
+        let detail = exchange.enforces() && exchange.shared.policy.shows_detail();
+        if let Some(detail) = detail.then(|| answer::detail(&stop)).flatten() {
+            response.headers_mut().insert(DEADLINE_DETAIL, detail);
         }
+        exchange.answered(&stop);
+        return response.map(ResponseBody::free);
+    }
+    if exchange.enforces() {
         let catch_all =
             response.status().is_server_error() && !response.headers().contains_key(DEADLINE_CAUSE);
-        if catch_all {
-            if let Some(stop) = hidden(&exchange) {
-                return exchange.replaced(&stop).map(ResponseBody::ours);
-            }
+        if catch_all && let Some(stop) = hidden(&exchange) {
+            return exchange.replaced(&stop).map(ResponseBody::ours);
         }
     }
-    let bodyless = head_only || bodyless(&response);
-    response.extensions_mut().insert(exchange.cx.clone());
-    if bodyless || response.body().is_end_stream() {
+    exchange.headed();
+    if head_only || bodyless(&response) || response.body().is_end_stream() {
         exchange.finish();
         return response.map(ResponseBody::free);
     }
-    exchange.progress.enter(Stage::ResponseBody);
     let length = declared_length(&response);
     response.map(|body| ResponseBody::within(body, exchange, length))
 }
 
-/// The stop that became an error somewhere in the request and has not been replaced by a fallback; else the end of
-/// the request itself.
+/// The stop behind a server error: one that became an error somewhere in the request and has not been replaced by a
+/// fallback. One that is long past was ignored, unless the request itself is over.
 fn hidden(exchange: &Exchange) -> Option<Brief> {
-    let node = exchange.cx.node()?;
-    node.last_stop().or_else(|| {
-        let cause = exchange.cx.cause()?;
-        Some(exchange.of_request(cause))
-    })
+    /// An error is on its way out for less than this.
+    const AFTERMATH: Duration = Duration::from_millis(50);
+    let last = exchange.cx.node()?.noted_stop();
+    match (exchange.cx.cause(), last) {
+        (Some(_), Some((stop, _))) => Some(stop),
+        (Some(cause), None) => Some(exchange.of_request(cause)),
+        (None, Some((stop, at))) => (Deadline::now().since(at) < AFTERMATH).then_some(stop),
+        (None, None) => None,
+    }
 }
 
 fn declared_length<B>(response: &Response<B>) -> Option<u64> {

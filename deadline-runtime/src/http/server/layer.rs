@@ -17,6 +17,9 @@ use crate::http::Policy;
 /// type knows only one way to fail, the answer of the stop is sent instead; a stop that a fallback replaced does not
 /// count.
 ///
+/// Layers can be nested, one for the service and a shorter one for a route: they share the request's id and its event,
+/// and the earlier deadline holds.
+///
 /// How much of this happens is the [`Mode`](crate::Mode) of the policy.
 ///
 /// ```

@@ -1,16 +1,17 @@
 //! [`ResponseBody`].
 
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+use tokio::time::Sleep;
 
 use super::exchange::Exchange;
-use crate::scope::Driver;
-use crate::stop::{Details, Stopped};
-use crate::time::Deadline;
+use crate::context::Cancelled;
+use crate::stop::{Cause, Details, Stopped};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -36,10 +37,22 @@ pin_project! {
     }
 }
 
+pin_project! {
+    /// What wakes a body that waits for its source.
+    struct Alarm {
+        #[pin]
+        end: Option<Sleep>,
+        // Says the end of work as well, which comes before that of the body, and nothing after it.
+        #[pin]
+        cancelled: Cancelled,
+        told: bool,
+    }
+}
+
 /// What a body needs that is not complete yet.
 struct Within {
     exchange: Exchange,
-    driver: Option<Pin<Box<Driver>>>,
+    alarm: Option<Pin<Box<Alarm>>>,
     begun: bool,
     /// How many bytes are to come, where that is known: servers do not ask a body whose length they know for its end.
     left: Option<u64>,
@@ -64,7 +77,7 @@ impl<B: Body> ResponseBody<B> {
         let within = Within {
             left: body.size_hint().exact().or(length),
             exchange,
-            driver: None,
+            alarm: None,
             begun: false,
         };
         Self {
@@ -86,8 +99,8 @@ where
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.project();
-        let mut body = match this.kind.project() {
+        let mut this = self.project();
+        let mut body = match this.kind.as_mut().project() {
             KindProj::Handlers { body } => body,
             KindProj::Ours { bytes } => {
                 return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))));
@@ -97,19 +110,16 @@ where
             return body.poll_frame(cx).map_err(Into::into);
         };
         // A source that is always ready must end as well; only a first frame that came late is still sent.
-        if within.begun {
-            if let Some(stopped) = Within::cut(this.within) {
-                return Poll::Ready(Some(Err(stopped.into())));
-            }
-        }
-        let Some(within) = this.within.as_mut() else {
-            return Poll::Ready(None);
+        let over = within.begun && within.over();
+        let polled = if over {
+            Poll::Pending
+        } else {
+            within.exchange.polling = true;
+            let request = &within.exchange.cx;
+            let polled = request.enter(|| body.as_mut().poll_frame(cx));
+            within.exchange.polling = false;
+            polled
         };
-        let polled = within
-            .exchange
-            .cx
-            .enter(|| body.as_mut().poll_frame(cx))
-            .map_err(Into::into);
         match polled {
             Poll::Ready(Some(Ok(frame))) => {
                 within.begun = true;
@@ -120,15 +130,16 @@ where
             }
             Poll::Ready(end) => {
                 Within::complete(this.within);
-                Poll::Ready(end)
+                Poll::Ready(end.map(|frame| frame.map_err(Into::into)))
+            }
+            Poll::Pending if over || within.over() => {
+                let stopped = Within::cut(this.within);
+                // The source goes at once, and nothing comes after the error.
+                this.kind.set(Kind::Ours { bytes: None });
+                Poll::Ready(stopped.map(|stopped| Err(stopped.into())))
             }
             Poll::Pending => {
-                if let Some(stopped) = Within::cut(this.within) {
-                    return Poll::Ready(Some(Err(stopped.into())));
-                }
-                if let Some(within) = this.within.as_mut() {
-                    within.wait(cx);
-                }
+                within.wait(cx);
                 Poll::Pending
             }
         }
@@ -153,15 +164,15 @@ where
 }
 
 impl Within {
-    /// The stop, if the request has been ended by now.
+    /// Whether the request has been ended by now.
+    fn over(&self) -> bool {
+        self.exchange.enforces() && self.exchange.ended().is_some()
+    }
+
     fn cut(this: &mut Option<Self>) -> Option<Stopped> {
-        let within = this.as_ref()?;
-        if !within.exchange.enforces() {
-            return None;
-        }
-        let cause = within.exchange.ended(Deadline::now())?;
-        let stop = this.take()?.exchange.cut(cause);
-        Some(Stopped::new(Details::of(&stop)))
+        let exchange = this.take()?.exchange;
+        let cause = exchange.ended().unwrap_or(Cause::DeadlineExceeded);
+        Some(Stopped::new(Details::of(&exchange.cut(cause))))
     }
 
     fn complete(this: &mut Option<Self>) {
@@ -184,11 +195,27 @@ impl Within {
         if !self.exchange.enforces() {
             return;
         }
-        let driver = self
-            .driver
-            .get_or_insert_with(|| Box::pin(Driver::default()));
-        driver
-            .as_mut()
-            .wait(self.exchange.end(), self.exchange.cx.node().cloned(), None, false, cx);
+        let exchange = &self.exchange;
+        let alarm = self.alarm.get_or_insert_with(|| {
+            Box::pin(Alarm {
+                end: exchange
+                    .end()
+                    .map(|end| tokio::time::sleep_until(end.instant())),
+                cancelled: exchange.cx.cancelled(),
+                told: false,
+            })
+        });
+        let alarm = alarm.as_mut().project();
+        if !*alarm.told && alarm.cancelled.poll(cx).is_ready() {
+            *alarm.told = true;
+            if exchange.cancelled().is_some() {
+                cx.waker().wake_by_ref();
+            }
+        }
+        if let Some(end) = alarm.end.as_pin_mut()
+            && end.poll(cx).is_ready()
+        {
+            cx.waker().wake_by_ref();
+        }
     }
 }

@@ -1,0 +1,234 @@
+//! The sending layer, in process and on the paused clock.
+#![cfg(feature = "http")]
+#![allow(missing_docs, clippy::pedantic)]
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use deadline_runtime::__rt::{Scoped, Spec};
+use deadline_runtime::http::{InternalHosts, PropagateDeadlineLayer, ResponseExt};
+use deadline_runtime::{Budget, Cause, Context, Millis, Mode, Phase, Stopped};
+use http::{HeaderMap, Request, Response};
+use tokio::time::{Instant, sleep};
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn root(millis: u64, mode: Mode) -> Context {
+    Context::builder("root")
+        .budget(Budget::new(ms(millis)).reserve(ms(100)))
+        .mode(mode)
+        .request_id("id-1")
+        .build()
+}
+
+/// The headers that arrive at the other side.
+async fn sent(uri: &str) -> Result<HeaderMap, Box<dyn std::error::Error + Send + Sync>> {
+    let hosts = InternalHosts::new(["profile", ".internal", "::1"]);
+    let client =
+        PropagateDeadlineLayer::new(hosts).layer(service_fn(|request: Request<()>| async move {
+            Ok::<_, Infallible>(Response::new(request.headers().clone()))
+        }));
+    let request = Request::builder()
+        .uri(uri)
+        .header("x-request-timeout-ms", "77777")
+        .header("x-request-timeout-ms", "88888")
+        .header("x-request-id", "theirs")
+        .body(())
+        .unwrap();
+    Ok(client.oneshot(request).await?.into_body())
+}
+
+fn all<'h>(headers: &'h HeaderMap, name: &str) -> Vec<&'h str> {
+    headers
+        .get_all(name)
+        .iter()
+        .map(|value| value.to_str().unwrap())
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn internal_hosts_are_told_what_is_left_for_work() {
+    let cx = root(500, Mode::Enforce);
+    let told = cx.run(async {
+        sleep(Duration::from_micros(150_500)).await;
+        for uri in [
+            "http://profile/a",
+            "http://PROFILE:80/",
+            "http://a.b.internal/",
+            "http://[::1]:1/",
+        ] {
+            let headers = sent(uri).await.unwrap();
+            // 500 - 100 reserve - 151 gone: timers here have a resolution of one millisecond.
+            assert_eq!(all(&headers, "x-request-timeout-ms"), ["249"], "{uri}");
+            assert_eq!(all(&headers, "x-request-id"), ["id-1"]);
+        }
+        for uri in [
+            "http://profile.example.com/",
+            "http://internal/",
+            "http://xinternal/",
+        ] {
+            let headers = sent(uri).await.unwrap();
+            assert_eq!(all(&headers, "x-request-timeout-ms"), ["77777", "88888"]);
+            assert_eq!(all(&headers, "x-request-id"), ["theirs"]);
+        }
+    });
+    told.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_shorter_of_the_callers_and_the_own_limit_is_sent() {
+    for (outer, own, told) in [(300, 1_000, "200"), (1_000, 300, "300")] {
+        let cx = root(outer, Mode::Enforce);
+        let headers = cx
+            .run(async { deadline_runtime::timeout(ms(own), sent("http://profile/")).await })
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        assert_eq!(all(&headers, "x-request-timeout-ms"), [told]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_said_without_a_deadline_or_where_it_is_not_handed_on() {
+    let headers = sent("http://profile/").await.unwrap();
+    assert_eq!(all(&headers, "x-request-timeout-ms"), ["77777", "88888"]);
+    for (mode, told) in [
+        (Mode::Off, None),
+        (Mode::Observe, None),
+        (Mode::Propagate, Some("400")),
+    ] {
+        let cx = root(500, mode);
+        let headers = cx.run(sent("http://profile/")).await.unwrap().unwrap();
+        let first = all(&headers, "x-request-timeout-ms")[0];
+        assert_eq!(first, told.unwrap_or("77777"), "{mode}");
+    }
+    // Over, and not enforced: never "no limit", never zero.
+    let cx = root(500, Mode::Propagate);
+    let late = cx.run(async {
+        sleep(ms(600)).await;
+        sent("http://profile/").await
+    });
+    let headers = late.await.unwrap().unwrap();
+    assert_eq!(all(&headers, "x-request-timeout-ms"), ["1"]);
+    // A request without any limit has an identity and no timeout.
+    let cx = Context::builder("root").request_id("id-2").build();
+    let headers = cx.run(sent("http://profile/")).await.unwrap().unwrap();
+    assert_eq!(all(&headers, "x-request-id"), ["id-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_nothing_left_nothing_is_sent() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let client = PropagateDeadlineLayer::new(InternalHosts::all()).layer(service_fn(
+        move |_: Request<()>| {
+            count.fetch_add(1, Relaxed);
+            async { Ok::<_, Infallible>(Response::new(())) }
+        },
+    ));
+    for (left, mode, sent) in [
+        (Duration::ZERO, Mode::Enforce, 0),
+        (Duration::from_micros(400), Mode::Enforce, 0),
+        (Duration::from_micros(400), Mode::Propagate, 1),
+    ] {
+        let cx = Context::builder("root").budget(ms(10)).mode(mode).build();
+        tokio::time::advance(ms(10) - left).await;
+        let outcome = cx.enter(|| client.clone().call(Request::new(()))).await;
+        if let Err(error) = &outcome {
+            let stopped = Stopped::find(error.as_ref()).unwrap();
+            assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+            assert_eq!(stopped.phase(), Phase::Start);
+        }
+        assert_eq!(usize::from(outcome.is_ok()), sent);
+        assert_eq!(calls.swap(0, Relaxed), sent);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_context_sends_nothing() {
+    let client = PropagateDeadlineLayer::new(InternalHosts::all()).layer(service_fn(
+        |_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) },
+    ));
+    let cx = root(500, Mode::Enforce);
+    cx.cancel(Cause::ClientCancelled);
+    let error = cx
+        .enter(|| client.clone().call(Request::new(())))
+        .await
+        .unwrap_err();
+    let cause = Stopped::find(error.as_ref()).unwrap().cause();
+    assert_eq!(cause, Cause::ClientCancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_call_ends_with_the_context_it_was_made_in() {
+    let client = PropagateDeadlineLayer::new(InternalHosts::all()).layer(service_fn(
+        |_: Request<()>| async { pending::<Result<Response<()>, Infallible>>().await },
+    ));
+    let start = Instant::now();
+    let cx = root(500, Mode::Enforce);
+    // Made in one task and awaited in another.
+    let call = cx.enter(|| client.clone().call(Request::new(())));
+    let error = tokio::spawn(call).await.unwrap().unwrap_err();
+    let stopped = Stopped::find(error.as_ref()).unwrap();
+    assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+    assert_eq!(stopped.phase(), Phase::Response);
+    assert_eq!(start.elapsed(), ms(405));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peers_stop_is_ours_once_our_own_time_is_over() {
+    let answer = |cause: &str| {
+        Response::builder()
+            .status(504)
+            .header("x-deadline-cause", cause)
+            .body(())
+            .unwrap()
+    };
+    let table = [
+        ("deadline_exceeded", "dependency_timeout"),
+        ("dependency_timeout", "dependency_timeout"),
+        ("local_budget_rejected", "dependency_timeout"),
+        ("overload", "dependency_failed"),
+        ("shutdown", "dependency_failed"),
+        ("bad_deadline", "dependency_failed"),
+    ];
+    for (theirs, before) in table {
+        let cx = root(500, Mode::Enforce);
+        let stopped = cx.enter(|| answer(theirs).error_for_stop()).unwrap_err();
+        assert_eq!(stopped.cause().as_str(), before, "{theirs}");
+        assert_eq!(stopped.phase(), Phase::Response);
+        sleep(ms(400)).await;
+        let stopped = cx.enter(|| answer(theirs).error_for_stop()).unwrap_err();
+        assert_eq!(stopped.cause(), Cause::DeadlineExceeded, "{theirs}");
+    }
+    assert!(answer("a word nobody knows").error_for_stop().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_of_a_call_names_the_function_that_made_it() {
+    const SCOPE: Spec<Millis<300>> = Spec::new("load_profile");
+    let work = Scoped::<_, Millis<300>>::new(&SCOPE, async {
+        let answer = Response::builder()
+            .header("x-deadline-cause", "deadline_exceeded")
+            .body(())
+            .unwrap();
+        answer.error_for_stop().map(|_| ())
+    });
+    let stopped: Stopped = work.await.unwrap_err();
+    assert_eq!(stopped.operation(), "load_profile");
+    assert!(
+        stopped
+            .limited_by()
+            .location()
+            .file()
+            .ends_with("http_client.rs")
+    );
+    assert_eq!(stopped.budget(), Some(ms(300)));
+}
