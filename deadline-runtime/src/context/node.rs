@@ -36,6 +36,8 @@ pub(crate) struct Node {
     pub(crate) depth: u16,
     /// Made for a running scope, which is then the one to be written down.
     pub(crate) of_scope: bool,
+    /// Somebody has, or had, a handle of it.
+    handed_out: AtomicBool,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -148,6 +150,7 @@ impl Node {
             signal: Signal::default(),
             depth,
             of_scope,
+            handed_out: AtomicBool::new(false),
             request,
             parent,
             key,
@@ -180,6 +183,16 @@ impl Node {
             }
         }
         true
+    }
+
+    pub(crate) fn hand_out(&self) {
+        self.handed_out.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is anybody who could cancel it. Only its own scope can hand a node out for the first time, and
+    /// only while it is polled.
+    pub(crate) fn can_be_cancelled(&self) -> bool {
+        self.parent.is_some() || self.handed_out.load(Ordering::Relaxed)
     }
 
     fn live_children(&self) -> Vec<Arc<Self>> {

@@ -8,7 +8,7 @@ use pin_project_lite::pin_project;
 
 use super::checkpoint::{missed, missed_by};
 use super::gate::At;
-use super::life::{Life, State};
+use super::life::{self, Flag, State};
 use super::operation::{Operation, Spec};
 use crate::context::Mode;
 use crate::context::current;
@@ -62,7 +62,8 @@ impl Limit {
     #[inline(always)]
     pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> {
         Limited {
-            life: Life::new(self.state(), future.into_future()),
+            state: self.state(),
+            body: Some(future.into_future()),
         }
     }
 
@@ -79,7 +80,7 @@ impl Limit {
         let mut state = State::under(Some(self.operation), None);
         state.started = self.started;
         state.hard = self.end;
-        state.flags.fixed = true;
+        state.flags.set(Flag::Fixed, true);
         state
     }
 }
@@ -88,15 +89,24 @@ pin_project! {
     /// An await under a cap.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Limited<F> {
+        state: State,
         #[pin]
-        life: Life<F>,
+        body: Option<F>,
+    }
+
+    impl<F> PinnedDrop for Limited<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            life::drop_body(this.body, this.state);
+        }
     }
 }
 
 impl<F: Future> Limited<F> {
     pub(super) fn new(state: State, future: F) -> Self {
         Self {
-            life: Life::new(state, future),
+            state,
+            body: Some(future),
         }
     }
 }
@@ -106,7 +116,8 @@ impl<F: Future> Future for Limited<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.project().life.poll(cx)
+        let this = self.project();
+        life::poll(this.body, this.state, cx)
     }
 }
 
@@ -131,7 +142,7 @@ impl<F: Future> Future for LimitedOrMissed<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         let mut limited = self.project().limited;
         let value = std::task::ready!(limited.as_mut().poll(cx));
-        let state = limited.life.state();
+        let state = &limited.state;
         let by_own_limit = match &value {
             Ok(_) => state.own_limit_hit(),
             Err(_) => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::Level;
 
-use super::life::{State, Unenforced};
+use super::life::{Flag, State, Unenforced};
 use super::operation::Operation;
 use crate::context::node::Node;
 use crate::context::{Mode, Outcome, ScopeRecord};
@@ -37,12 +37,12 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
         return;
     }
     let node = state.node.as_ref();
-    let outermost = state.depth() == 0;
+    let outermost = state.depth == 0;
     if let (Ended::Stopped(stopped), Some(node)) = (&ended, node) {
         node.note_stop(stopped);
     }
     // Running something under the context of a running scope is not another scope.
-    if state.flags.again {
+    if state.flags.has(Flag::Again) {
         return;
     }
     // A stop inside ends a request also when the outermost scope turns it into a value: mostly an error.
@@ -52,7 +52,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
     };
     let recorder = node.and_then(Node::recorder);
     let quiet = matches!(ended, Ended::Value) && inside.is_none() && mode.enforces();
-    let listened = if state.flags.quiet {
+    let listened = if state.flags.has(Flag::Quiet) {
         false
     } else if outermost && !quiet {
         tracing::enabled!(target: TARGET, Level::INFO)
@@ -82,7 +82,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
         }
         records.scope(ScopeRecord {
             operation: operation.name,
-            depth: usize::from(state.depth()),
+            depth: usize::from(state.depth),
             started: started.since(origin),
             elapsed,
             granted,
@@ -133,7 +133,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
 /// What a scope that ended with a value did to its limit.
 fn of_a_value(state: &State, now: Deadline) -> Outcome {
     let late = state.hard.map(|hard| now.since(hard)).unwrap_or_default();
-    match state.flags.unenforced {
+    match state.unenforced {
         Unenforced::Nothing => {}
         Unenforced::WouldRefuse => {
             let has = state.hard.zip(state.started);

@@ -8,7 +8,7 @@ use std::task::{self, Poll};
 use pin_project_lite::pin_project;
 
 use super::checkpoint::missed_by;
-use super::life::{Life, State};
+use super::life::{self, Flag, State};
 use super::operation::Spec;
 use crate::context::Context;
 use crate::context::current::Inherited;
@@ -19,10 +19,18 @@ pin_project! {
     /// A body under its budget. `B` is the budget as a type, `K` what a stop becomes.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Scoped<F, B, K = Carry> {
-        #[pin]
-        life: Life<F>,
+        state: State,
         on_stop: K,
+        #[pin]
+        body: Option<F>,
         budget: PhantomData<fn() -> B>,
+    }
+
+    impl<F, B, K> PinnedDrop for Scoped<F, B, K> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            life::drop_body(this.body, this.state);
+        }
     }
 }
 
@@ -77,8 +85,9 @@ impl<F: Future, B: Figure> Scoped<F, B> {
     pub fn new(spec: &'static Spec<B>, body: F) -> Self {
         let state = State::ambient(&spec.operation);
         Self {
-            life: Life::new(state, body),
+            state,
             on_stop: Carry,
+            body: Some(body),
             budget: PhantomData,
         }
     }
@@ -88,8 +97,9 @@ impl<F: Future, B: Figure> Scoped<F, B> {
     pub fn under(parent: Parent, spec: &'static Spec<B>, body: F) -> Self {
         let state = explicit(parent, spec);
         Self {
-            life: Life::new(state, body),
+            state,
             on_stop: Carry,
+            body: Some(body),
             budget: PhantomData,
         }
     }
@@ -101,8 +111,9 @@ impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallbac
     pub fn with_fallback(spec: &'static Spec<B>, body: F, fallback: K) -> Self {
         let state = State::ambient(&spec.operation);
         Self {
-            life: Life::new(state, body),
+            state,
             on_stop: Fallback(Some(fallback)),
+            body: Some(body),
             budget: PhantomData,
         }
     }
@@ -117,8 +128,9 @@ impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallbac
     ) -> Self {
         let state = explicit(parent, spec);
         Self {
-            life: Life::new(state, body),
+            state,
             on_stop: Fallback(Some(fallback)),
+            body: Some(body),
             budget: PhantomData,
         }
     }
@@ -127,9 +139,9 @@ impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallbac
 fn explicit<B>(parent: Parent, spec: &'static Spec<B>) -> State {
     let none = parent.0.is_none();
     let mut state = State::under(Some(&spec.operation), parent.0);
-    state.flags.explicit = true;
+    state.flags.set(Flag::Explicit, true);
     // `Context::none()` is asked for by work that must not end with whoever happens to poll it.
-    state.flags.replaces = none;
+    state.flags.set(Flag::Replaces, none);
     state
 }
 
@@ -142,13 +154,13 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        match this.life.as_mut().poll(cx) {
+        let this = self.project();
+        match life::poll(this.body, this.state, cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(value)) => Poll::Ready(value),
             Poll::Ready(Err(stopped)) => {
                 if K::MISSING {
-                    missed_by(&stopped, this.life.state());
+                    missed_by(&stopped, this.state);
                 }
                 match this.on_stop.value(stopped) {
                     Some(value) => Poll::Ready(value),
