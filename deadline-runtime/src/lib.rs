@@ -23,7 +23,7 @@ pub use crate::context::{
     timeout,
 };
 pub use crate::figure::{Budgeted, Figure, Millis, Percent, Unbudgeted};
-pub use crate::scope::Run;
+pub use crate::scope::{Run, unbounded_scopes};
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
 pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 

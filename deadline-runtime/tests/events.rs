@@ -328,16 +328,21 @@ async fn observing_tells_what_would_have_been() {
 #[tokio::test(start_paused = true)]
 async fn work_without_any_deadline_is_told_and_counted() {
     let (log, _guard) = Log::start();
+    let before = deadline_runtime::unbounded_scopes();
     let cx = Context::builder("job").report(true).build();
     let outcome: Result<Result<(), Stopped>, Stopped> =
         cx.run(scoped!(Unbudgeted, "work", { Ok(()) })).await;
     outcome.unwrap().unwrap();
     assert_eq!(cx.report().unwrap().unbounded, 2);
+    let outside: Result<(), Stopped> = scoped!(Unbudgeted, "outside", { Ok(()) }).await;
+    outside.unwrap();
+    // No other test of this file runs anything without a deadline.
+    assert_eq!(deadline_runtime::unbounded_scopes() - before, 3);
     let told: Vec<_> = log
         .lines(Level::DEBUG)
         .iter()
         .filter(|line| line.field("message") == "no deadline in scope")
         .map(|line| line.field("op").to_owned())
         .collect();
-    assert_eq!(told, ["job", "work"]);
+    assert_eq!(told, ["job", "work", "outside"]);
 }

@@ -28,6 +28,7 @@ pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
+pub use self::outcome::unbounded_scopes;
 pub(crate) use self::outcome::{Stop, TARGET};
 pub use self::run::Run;
 pub use self::scoped::{Carry, Fallback, OnStop, Parent, Scoped};

@@ -1,6 +1,7 @@
 //! How a scope's end is made visible: one event, and a line in the request's report.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tracing::Level;
@@ -22,8 +23,18 @@ pub(crate) enum Ended<'a> {
     Dropped(Cause),
 }
 
-/// A scope that ran without any limit: counted, because it is what the crate exists to find.
+static UNBOUNDED: AtomicU64 = AtomicU64::new(0);
+
+/// How many scopes of this process have begun without any deadline around them or of their own; those of one request
+/// are counted in its [`Report`](crate::Report).
+#[must_use]
+pub fn unbounded_scopes() -> u64 {
+    UNBOUNDED.load(Ordering::Relaxed)
+}
+
+/// A scope that runs without any limit: counted, because it is what the crate exists to find.
 pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
+    UNBOUNDED.fetch_add(1, Ordering::Relaxed);
     if let Some(node) = node {
         node.records().unbounded();
     }
