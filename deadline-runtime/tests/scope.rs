@@ -283,7 +283,7 @@ async fn a_missed_cap_is_not_hidden_by_a_limit_of_somebody_else() {
                 };
                 a.and(b)
             };
-            Ok(limit.run_or_miss(both).await.settle().is_err())
+            Ok(limit.run_or_miss(both).await.deadline_settle().is_err())
         })
         .await;
         assert!(outcome.unwrap(), "own first: {own_first}");
