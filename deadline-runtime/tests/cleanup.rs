@@ -104,6 +104,22 @@ async fn a_cancel_leaves_the_whole_cleanup_but_nothing_beyond_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stop_that_is_noticed_late_leaves_no_more_than_there_is() {
+    let start = Instant::now();
+    let cx = Context::root("request", Budget::new(ms(500)));
+    let outcome: Result<Result<(), Stopped>, Stopped> = cx
+        .run(scoped!(Millis<100>, "work".cleanup(30).reserve(20), {
+            // Busy over the end of work at 50.
+            tokio::time::advance(ms(70)).await;
+            assert!(guard(ready(())).await.is_err());
+            pending::<Forever>().await
+        }))
+        .await;
+    assert!(outcome.unwrap().is_err());
+    assert_eq!(start.elapsed(), ms(100));
+}
+
+#[tokio::test(start_paused = true)]
 async fn redelivered_once_a_turn() {
     let deliveries = Arc::new(AtomicUsize::new(0));
     let count = deliveries.clone();
