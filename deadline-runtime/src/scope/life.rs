@@ -1,4 +1,4 @@
-//! [`poll`] and [`State`]: the state machine of one scope.
+//! [`State`]: the state machine of one scope.
 //!
 //! ```text
 //! Created ──admit──▶ Running ──stop seen──▶ Delivering ──▶ Yielded ──▶ (body dropped) Ended
@@ -13,11 +13,7 @@
 //! The body is always polled first, then cause and clock are tested: a value that is ready is a value. The clock is
 //! read instead of trusting a timer: a busy thread fires no timers. When the scope must stop, the body is dropped
 //! before any fallback or handler runs, because a body that is kept alive may hold the very lock the handler wants.
-//!
-//! A body and its state are two fields of each kind of scope, not a type of their own: every layer of types is one more
-//! level of rustc's recursion limit. Only what needs the body's type is generic.
 
-use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -35,7 +31,7 @@ use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase as StopPhase, S
 use crate::time::Deadline;
 
 /// Everything about a scope that does not depend on its body's type.
-pub(crate) struct State {
+pub struct State {
     /// Before admission what was captured at the call, afterwards what holds. In the scope's frame while that is in
     /// place.
     pub(super) node: Option<Arc<Node>>,
@@ -143,7 +139,7 @@ pub(super) enum Unenforced {
 }
 
 /// What a pending body leads to.
-enum Next {
+pub(super) enum Next {
     /// Nothing to do until somebody wakes the task.
     Wait,
     /// Poll the body once more, now.
@@ -162,76 +158,35 @@ pub(super) enum Turn {
     },
 }
 
-/// Polls a scope: its output is the body's value or the stop.
-#[inline]
-pub(super) fn poll<F: Future>(
-    mut body: Pin<&mut Option<F>>,
-    state: &mut State,
-    cx: &mut task::Context<'_>,
-) -> Poll<Result<F::Output, Stopped>> {
-    loop {
-        let Some(future) = body.as_mut().as_pin_mut() else {
-            // Polled after its end: nothing will ever come.
-            return Poll::Pending;
-        };
-        match state.begin(cx.waker()) {
-            Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(stopped)) => {
-                body.set(None);
-                return Poll::Ready(Err(stopped));
-            }
-            Poll::Pending => return Poll::Pending,
-        }
-        let running = Running(Some(state));
-        if let Poll::Ready(value) = future.poll(cx) {
-            drop(running);
-            body.set(None);
-            state.completed();
-            return Poll::Ready(Ok(value));
-        }
-        match running.pending(cx) {
-            Next::Wait => return Poll::Pending,
-            Next::Again => {}
-            Next::End(stopped) => {
-                state.enter(Poller::none());
-                let running = Running(Some(state));
-                body.set(None);
-                drop(running);
-                return Poll::Ready(Err(stopped));
-            }
-        }
-    }
-}
-
-/// Drops a body that is still there, because its scope is dropped.
-#[inline]
-pub(super) fn drop_body<F>(mut body: Pin<&mut Option<F>>, state: &mut State) {
-    if body.is_none() {
-        return;
-    }
-    if matches!(state.phase, Phase::Created | Phase::Refused | Phase::Ended) {
-        body.set(None);
-        state.dropped_before_its_start();
-    } else {
-        // Destructors see the context, and log inside it.
-        state.enter(Poller::none());
-        let mut running = Running(Some(state));
-        body.set(None);
-        let also = running.leave();
-        drop(running);
-        state.dropped_from_outside(also.as_ref());
-    }
+/// How far a scope had come when it was dropped.
+pub(super) enum Dropped {
+    Unbegun,
+    Running,
+    Over,
 }
 
 /// A scope whose frame is in place. However the poll ends, by a panic too, the scope has its node back.
-struct Running<'a>(Option<&'a mut State>);
+pub(super) struct Running<'a>(Option<&'a mut State>);
 
-impl Running<'_> {
-    fn leave(&mut self) -> Option<Arc<Node>> {
+impl<'a> Running<'a> {
+    /// Of a scope that has [begun](State::begin) a poll.
+    #[inline]
+    pub(super) fn begun(state: &'a mut State) -> Self {
+        Self(Some(state))
+    }
+
+    /// For the time in which the body is dropped.
+    pub(super) fn again(state: &'a mut State) -> Self {
+        state.enter(Poller::none());
+        Self(Some(state))
+    }
+
+    pub(super) fn leave(&mut self) -> Option<Arc<Node>> {
         self.0.take()?.leave()
     }
 
-    fn pending(mut self, cx: &mut task::Context<'_>) -> Next {
+    #[inline]
+    pub(super) fn pending(mut self, cx: &mut task::Context<'_>) -> Next {
         match self.0.take() {
             Some(state) => state.pending(cx),
             None => Next::Wait,
@@ -278,6 +233,24 @@ impl State {
             phase: Phase::Created,
             cause: None,
             unenforced: Unenforced::Nothing,
+        }
+    }
+
+    /// Takes the scope out of its future, whose body is about to be dropped.
+    #[inline]
+    pub(super) fn take(&mut self) -> Self {
+        let over = Self {
+            phase: Phase::Ended,
+            ..Self::under(None, None)
+        };
+        std::mem::replace(self, over)
+    }
+
+    pub(super) fn dropped(&self) -> Dropped {
+        match self.phase {
+            Phase::Created | Phase::Refused => Dropped::Unbegun,
+            Phase::Ended => Dropped::Over,
+            _ => Dropped::Running,
         }
     }
 
@@ -419,7 +392,7 @@ impl State {
     /// Created → Running, or → Ended by a refusal. The second refusal within one poll of the outer scope waits one
     /// turn (Refused), so that a loop which swallows refusals cannot hold the thread.
     #[inline(never)]
-    fn begin(&mut self, waker: &Waker) -> Poll<Result<(), Stopped>> {
+    pub(super) fn begin(&mut self, waker: &Waker) -> Poll<Result<(), Stopped>> {
         match self.phase {
             Phase::Created => {}
             Phase::Refused => return Poll::Ready(Err(self.refused())),
@@ -640,12 +613,12 @@ impl State {
         })
     }
 
-    fn completed(&mut self) {
+    pub(super) fn completed(&mut self) {
         self.end(outcome::Ended::Value);
     }
 
     /// The body was dropped by somebody else: what was known to be the cause is the cause, else `abandoned`.
-    fn dropped_from_outside(&mut self, also: Option<&Arc<Node>>) {
+    pub(super) fn dropped_from_outside(&mut self, also: Option<&Arc<Node>>) {
         let known = self.cause.or_else(|| {
             if self.mode().enforces() {
                 let now = Deadline::now_if_any();
@@ -663,7 +636,7 @@ impl State {
     }
 
     /// A refusal that was held back for one turn is a refusal all the same.
-    fn dropped_before_its_start(&mut self) {
+    pub(super) fn dropped_before_its_start(&mut self) {
         if let (Phase::Refused, Some(cause)) = (self.phase, self.cause) {
             self.end(outcome::Ended::Dropped(cause));
         }

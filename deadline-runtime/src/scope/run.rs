@@ -7,7 +7,8 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::life::{self, Flag, State};
+use super::life::{Flag, State};
+use super::scoped::{Carry, Scoped};
 use crate::context::node::Node;
 use crate::stop::Stopped;
 
@@ -15,16 +16,8 @@ pin_project! {
     /// The future of [`Context::run`](crate::Context::run) and of [`timeout`](crate::timeout).
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Run<F> {
-        state: State,
         #[pin]
-        body: Option<F>,
-    }
-
-    impl<F> PinnedDrop for Run<F> {
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            life::drop_body(this.body, this.state);
-        }
+        scoped: Scoped<F, ()>,
     }
 }
 
@@ -45,8 +38,7 @@ impl<F: Future> Run<F> {
             state.flags.set(Flag::Explicit, true);
         }
         Self {
-            state,
-            body: Some(body),
+            scoped: Scoped::of(state, Carry, body),
         }
     }
 
@@ -54,7 +46,9 @@ impl<F: Future> Run<F> {
     #[cfg(feature = "http")]
     pub(crate) fn quiet(context: Option<Arc<Node>>, body: F) -> Self {
         let mut run = Self::new(context, false, body);
-        run.state.flags.set(Flag::Quiet, true);
+        if let Some(state) = run.scoped.state_mut() {
+            state.flags.set(Flag::Quiet, true);
+        }
         run
     }
 }
@@ -64,7 +58,6 @@ impl<F: Future> Future for Run<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        life::poll(this.body, this.state, cx)
+        self.project().scoped.run(cx).map(|(value, _)| value)
     }
 }
