@@ -125,11 +125,18 @@ impl FrameId {
 }
 
 /// The frames of a thread; the last one is that of the code which is running.
+///
+/// Frames are filled in and emptied where they lie: moving one in and out costs more than everything else that a scope
+/// does at the ends of a poll.
 #[derive(Default)]
-pub(crate) struct Stack(Vec<Frame>);
+pub(crate) struct Stack {
+    frames: Vec<Frame>,
+    /// How many are in place; those after them are empty.
+    len: usize,
+}
 
 thread_local! {
-    static CURRENT: RefCell<Stack> = const { RefCell::new(Stack(Vec::new())) };
+    static CURRENT: RefCell<Stack> = const { RefCell::new(Stack { frames: Vec::new(), len: 0 }) };
 }
 
 /// A look at the stack of this thread; `None` on a thread that is ending.
@@ -142,21 +149,35 @@ impl Stack {
     /// The frame that `task` is running in.
     #[inline]
     pub(crate) fn running(&mut self, task: Option<Id>) -> Option<&mut Frame> {
-        self.0.last_mut().filter(|frame| frame.poller.task == task)
+        let last = self.len.checked_sub(1)?;
+        let frame = self.frames.get_mut(last)?;
+        (frame.poller.task == task).then_some(frame)
     }
 
+    /// A new frame on top, which the caller fills in: its nodes are `None`, everything else is what an earlier one left.
     #[inline]
-    pub(crate) fn push(&mut self, frame: Frame) {
-        self.0.push(frame);
+    pub(crate) fn push(&mut self) -> &mut Frame {
+        let at = self.len;
+        if at >= self.frames.len() {
+            self.grow();
+        }
+        self.len = at + 1;
+        &mut self.frames[at]
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.frames.push(Frame::of(None));
     }
 
     /// The frame of `id`, and the one around it in the same task. What was left above it is dropped.
     #[inline]
     pub(crate) fn top(&mut self, id: FrameId) -> Option<(&mut Frame, Option<&mut Frame>)> {
-        if self.0.last().is_some_and(|last| last.id != id) {
+        let last = self.len.checked_sub(1)?;
+        if self.frames.get(last)?.id != id {
             self.uncover(id);
         }
-        let (frame, below) = self.0.split_last_mut()?;
+        let (frame, below) = self.frames.get_mut(..self.len)?.split_last_mut()?;
         if frame.id != id {
             return None;
         }
@@ -168,14 +189,21 @@ impl Stack {
     /// An expression under a shield that was suspended has left its frame behind.
     #[cold]
     fn uncover(&mut self, id: FrameId) {
-        if let Some(at) = self.0.iter().rposition(|frame| frame.id == id) {
-            self.0.truncate(at + 1);
+        let frames = self.frames.get(..self.len).unwrap_or_default();
+        if let Some(at) = frames.iter().rposition(|frame| frame.id == id) {
+            while self.len > at + 1 {
+                self.pop();
+            }
         }
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) {
-        self.0.pop();
+        self.len = self.len.saturating_sub(1);
+        if let Some(frame) = self.frames.get_mut(self.len) {
+            frame.node = None;
+            frame.also = None;
+        }
     }
 }
 
@@ -185,7 +213,7 @@ pub(crate) struct Entered(FrameId);
 
 pub(crate) fn enter(frame: Frame) -> Entered {
     let id = FrameId::unique();
-    let _ = visit(|stack| stack.push(Frame { id, ..frame }));
+    let _ = visit(|stack| *stack.push() = Frame { id, ..frame });
     Entered(id)
 }
 
@@ -207,7 +235,7 @@ pub(crate) fn with<R>(read: impl FnOnce(&mut Frame) -> R) -> Option<R> {
 /// As [`with`], for code that makes an error and needs the path of scopes for it.
 pub(crate) fn with_below<R>(read: impl FnOnce(&mut Frame, Below<'_>) -> R) -> Option<R> {
     visit(|stack| {
-        let (frame, below) = stack.0.split_last_mut()?;
+        let (frame, below) = stack.frames.get_mut(..stack.len)?.split_last_mut()?;
         (frame.poller.task == tokio::task::try_id()).then(|| read(frame, Below(below)))
     })
     .flatten()

@@ -36,6 +36,8 @@ pub(crate) struct Node {
     pub(crate) depth: u16,
     /// Made for a running scope, which is then the one to be written down.
     pub(crate) of_scope: bool,
+    /// Whether scopes are recorded.
+    pub(crate) reports: bool,
     /// Somebody has, or had, a handle of it.
     handed_out: AtomicBool,
     request: Request,
@@ -55,7 +57,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    #[inline]
     pub(crate) fn of(hard: Option<Deadline>, kept: Duration) -> Self {
+        if kept.is_zero() {
+            return Self { soft: hard, hard };
+        }
         Self {
             soft: hard.map(|hard| hard.minus(kept)),
             hard,
@@ -140,6 +146,8 @@ impl Node {
             depth,
             of_scope,
         } = seed;
+        let around = parent.as_ref().or(request.within.as_ref());
+        let reports = request.report || around.is_some_and(|node| node.reports);
         Self {
             operation,
             limits,
@@ -150,6 +158,7 @@ impl Node {
             signal: Signal::default(),
             depth,
             of_scope,
+            reports,
             handed_out: AtomicBool::new(false),
             request,
             parent,
@@ -247,8 +256,10 @@ impl Node {
 
     /// The records, if somebody wants scopes to be recorded.
     pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
-        let root = self.recording_root();
-        root.request.report.then(|| (self.records(), root.started))
+        self.reports.then(|| {
+            let root = self.recording_root();
+            (self.records(), root.started)
+        })
     }
 
     /// Remembers a stop that became an error: error types tend to lose it on the way out. Of those by one limit the

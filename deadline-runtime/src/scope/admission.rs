@@ -132,7 +132,7 @@ impl State {
         let least = self.least(granted);
         self.limits()
             .soft
-            .is_some_and(|soft| soft.since(from) < least)
+            .is_some_and(|soft| soft.is_within(least, from))
             .then_some(Cause::LocalBudgetRejected)
     }
 

@@ -149,7 +149,7 @@ pub(super) enum Next {
 
 /// The same as it is found out while the stack is in hand, where nothing of the user's may run.
 pub(super) enum Turn {
-    Wait(Wake),
+    Wait(Option<Wake>),
     Again,
     End {
         now: Deadline,
@@ -348,23 +348,23 @@ impl State {
 
     #[inline]
     fn push(&mut self, stack: &mut Stack, poller: Poller, also: Option<Arc<Node>>) {
-        stack.push(Frame {
-            also,
-            limits: self.limits(),
-            operation: self.operation,
-            owner: self.owner,
-            binds: self.flags.has(Flag::Binds),
-            owns_node: self.flags.has(Flag::OwnsNode),
-            depth: self.depth,
-            started: self.started,
-            mode: self.mode(),
-            poller,
-            id: FrameId::of(self),
-            stop: self.cause,
-            delivered: self.flags.has(Flag::Delivered),
-            seen: Seen::default(),
-            node: self.node.take(),
-        });
+        let id = FrameId::of(self);
+        let frame = stack.push();
+        frame.also = also;
+        frame.limits = self.limits();
+        frame.operation = self.operation;
+        frame.owner = self.owner;
+        frame.binds = self.flags.has(Flag::Binds);
+        frame.owns_node = self.flags.has(Flag::OwnsNode);
+        frame.depth = self.depth;
+        frame.started = self.started;
+        frame.mode = self.mode();
+        frame.poller = poller;
+        frame.id = id;
+        frame.stop = self.cause;
+        frame.delivered = self.flags.has(Flag::Delivered);
+        frame.seen = Seen::default();
+        frame.node = self.node.take();
     }
 
     #[inline]
@@ -462,7 +462,9 @@ impl State {
         });
         match turn {
             Turn::Wait(wake) => {
-                self.arm(wake, cx);
+                if let Some(wake) = wake {
+                    self.arm(wake, cx);
+                }
                 Next::Wait
             }
             Turn::Again => Next::Again,
@@ -484,8 +486,8 @@ impl State {
             Phase::Created | Phase::Refused | Phase::Ended => self.wait(frame, outer, None),
             // Running → Delivering or Tidying when there is a stop.
             Phase::Running => {
-                let Some(cause) = self.stop_test(frame.also.as_ref(), now) else {
-                    let end = self.work_end();
+                let end = self.work_end(frame.limits.soft);
+                let Some(cause) = self.stop_test(frame.also.as_ref(), end, now) else {
                     return self.wait(frame, outer, end);
                 };
                 // Recorded before anybody is shown it.
@@ -544,26 +546,30 @@ impl State {
 
     /// Where the body itself ends: with a reserve a little after its children, whose errors it may still turn into
     /// an answer. When both ended at the same instant a child in another task would race its parent.
-    pub(super) fn work_end(&self) -> Option<Deadline> {
+    #[inline]
+    pub(super) fn work_end(&self, soft: Option<Deadline>) -> Option<Deadline> {
         let budget = &self.description().budget;
-        let soft = self.limits().soft;
-        if budget.cleanup.is_zero() && !budget.reserve.is_zero() {
-            let slack = Duration::from_millis(5).min(budget.reserve / 4);
-            return soft.map(|soft| soft.plus(slack));
+        if budget.reserve.is_zero() || !budget.cleanup.is_zero() {
+            return soft;
         }
-        soft
+        let slack = Duration::from_millis(5).min(budget.reserve / 4);
+        soft.map(|soft| soft.plus(slack))
     }
 
     /// Why the scope has to stop by `now`, if it has to. The order of events decides: a cancel after the end of work
     /// comes too late to be the cause.
-    fn stop_test(&self, also: Option<&Arc<Node>>, now: Deadline) -> Option<Cause> {
+    #[inline]
+    fn stop_test(
+        &self,
+        also: Option<&Arc<Node>>,
+        end: Option<Deadline>,
+        now: Deadline,
+    ) -> Option<Cause> {
         if let Some((cause, at)) = first_cancel(self.node.as_ref(), also) {
             let expired = self.limits().soft.is_some_and(|soft| soft <= at);
             return Some(if expired { self.limit_cause() } else { cause });
         }
-        self.work_end()
-            .filter(|end| *end <= now)
-            .map(|_| self.limit_cause())
+        end.filter(|end| *end <= now).map(|_| self.limit_cause())
     }
 
     /// Yielded or Tidying → Ended: the caller drops the body.
@@ -622,7 +628,8 @@ impl State {
         let known = self.cause.or_else(|| {
             if self.mode().enforces() {
                 let now = Deadline::now_if_any();
-                now.and_then(|now| self.stop_test(also, now))
+                let end = self.work_end(self.limits().soft);
+                now.and_then(|now| self.stop_test(also, end, now))
             } else {
                 first_cancel(self.node.as_ref(), also).map(|(cause, _)| cause)
             }

@@ -34,10 +34,10 @@ impl State {
     /// One turn of the scheduler. Whoever yields inside has woken its own waker, which need not be this one.
     pub(super) fn come_again(&mut self, frame: &mut Frame, outer: Option<&mut Frame>) -> Turn {
         match self.wait(frame, outer, None) {
-            Turn::Wait(wake) => Turn::Wait(Wake {
+            Turn::Wait(wake) => Turn::Wait(Some(Wake {
                 again: true,
-                ..wake
-            }),
+                ..wake.unwrap_or_default()
+            })),
             turn => turn,
         }
     }
@@ -85,20 +85,23 @@ impl State {
         }
         self.flags.set(Flag::Told, tells && around && !timed);
         let alarm = if timed { None } else { wake_at };
-        let mut wake = Wake {
-            alarm,
-            ..Wake::default()
-        };
+        let (mut watch, mut also) = (false, None);
         if !watched && self.mode().enforces() {
             // A node of this scope's own that nobody has a handle of is never cancelled.
-            wake.watch = self
+            watch = self
                 .node
                 .as_ref()
                 .is_some_and(|node| !self.flags.has(Flag::OwnsNode) || node.can_be_cancelled());
-            wake.also = frame.also.take();
+            also = frame.also.take();
         }
-        wake.drive = alarm.is_some() || wake.watch || wake.also.is_some() || self.driver.is_some();
-        Turn::Wait(wake)
+        let drive = alarm.is_some() || watch || also.is_some() || self.driver.is_some();
+        Turn::Wait(drive.then_some(Wake {
+            again: false,
+            drive,
+            alarm,
+            watch,
+            also,
+        }))
     }
 
     /// Sets what [`wait`](Self::wait) found to be needed.
