@@ -115,12 +115,7 @@ impl Context {
         budget: Budget,
         location: &'static Location<'static>,
     ) -> Self {
-        let operation = Operation {
-            name,
-            location,
-            budget,
-            parent_required: false,
-        };
+        let operation = Operation::new(name, location, budget);
         let Some(parent) = parent else {
             return RootBuilder::new(name, location).budget(budget).build();
         };
@@ -135,7 +130,7 @@ impl Context {
         };
         let seed = Seed {
             operation,
-            limits: Limits::of(shorter.or(parent.soft), budget.kept()),
+            limits: Limits::of(shorter.or(parent.soft), operation.figures.kept),
             limit,
             own: shorter.is_some(),
             started,

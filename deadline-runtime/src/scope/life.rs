@@ -308,7 +308,7 @@ impl State {
 
     #[inline]
     pub(super) fn limits(&self) -> Limits {
-        Limits::of(self.hard, self.description().budget.kept())
+        Limits::of(self.hard, self.description().figures.kept)
     }
 
     /// If something inside was ended by exactly this scope's limit: that stop, as this scope would have reported it.
@@ -544,16 +544,11 @@ impl State {
         }
     }
 
-    /// Where the body itself ends: with a reserve a little after its children, whose errors it may still turn into
-    /// an answer. When both ended at the same instant a child in another task would race its parent.
+    /// Where the body itself ends.
     #[inline]
     pub(super) fn work_end(&self, soft: Option<Deadline>) -> Option<Deadline> {
-        let budget = &self.description().budget;
-        if budget.reserve.is_zero() || !budget.cleanup.is_zero() {
-            return soft;
-        }
-        let slack = Duration::from_millis(5).min(budget.reserve / 4);
-        soft.map(|soft| soft.plus(slack))
+        let slack = self.description().figures.slack;
+        soft.map(|soft| soft.later(slack))
     }
 
     /// Why the scope has to stop by `now`, if it has to. The order of events decides: a cancel after the end of work
