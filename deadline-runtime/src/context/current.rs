@@ -264,6 +264,7 @@ pub(crate) struct Inherited {
 }
 
 /// The ambient context, for whoever is about to run inside it.
+#[inline(never)]
 pub(crate) fn inherit() -> Option<Inherited> {
     with(Frame::inherited).flatten()
 }
@@ -319,6 +320,7 @@ impl Frame {
     }
 
     /// Whether this is where [`Context::none`](crate::Context::none) holds: what begins here is outermost.
+    #[inline]
     pub(crate) fn is_none(&self) -> bool {
         self.node.is_none() && self.operation.is_none()
     }
@@ -340,6 +342,7 @@ impl Frame {
         }
     }
 
+    #[inline]
     pub(crate) fn inherited(&mut self) -> Option<Inherited> {
         if self.is_none() {
             return None;

@@ -183,10 +183,21 @@ impl State {
     /// returned, because then both bind.
     #[inline]
     pub(super) fn meet(&mut self, outer: Option<&mut Frame>) -> Option<Arc<Node>> {
-        if self.flags.has(Flag::Replaces) {
+        let outer = outer?;
+        // Mostly the scope around this one is of the same request, and there is no other.
+        if let (Some(own), Some(polling), None) = (&self.node, &outer.node, &outer.also)
+            && Arc::ptr_eq(own, polling)
+        {
             return None;
         }
-        let outer = outer.filter(|outer| !outer.is_none())?;
+        self.meet_another(outer)
+    }
+
+    #[inline(never)]
+    fn meet_another(&mut self, outer: &mut Frame) -> Option<Arc<Node>> {
+        if self.flags.has(Flag::Replaces) || outer.is_none() {
+            return None;
+        }
         let fixed = self.flags.has(Flag::Explicit) || self.flags.has(Flag::OwnsNode);
         let polling = outer.node();
         let beside = match &mut self.node {
