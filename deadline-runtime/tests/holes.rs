@@ -594,3 +594,41 @@ async fn an_unused_future_keeps_nothing_and_a_moved_one_stays_correct() {
     assert_eq!(made.await.unwrap_err().elapsed(), ms(40));
     assert_eq!(start.elapsed(), ms(140));
 }
+
+/// Nobody can cancel a context that nobody has: its scope waits for that only from when somebody can.
+#[tokio::test(start_paused = true)]
+async fn a_context_that_is_handed_out_late_still_wakes_its_scope() {
+    let (give, take) = tokio::sync::oneshot::channel();
+    let task = tokio::spawn(scoped!(Unbudgeted, "outer", {
+        scoped!(Unbudgeted, "inner", {
+            yield_now().await;
+            Ok::<(), Stopped>(())
+        })
+        .await?;
+        let _ = give.send(Context::current());
+        await_!(pending::<Forever>())
+    }));
+    let context = take.await.unwrap();
+    yield_now().await;
+    context.cancel(Cause::Shutdown);
+    let outcome = tokio::time::timeout(ms(1), task).await.unwrap().unwrap();
+    assert_eq!(outcome.unwrap_err().cause(), Cause::Shutdown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expression_that_waits_under_a_shield_does_not_mix_the_contexts_up() {
+    use common::rt::{Shield, Spec};
+    const SHIELD: Spec<Millis<50>> = Spec::new("shield");
+    let outcome: Result<_, Stopped> = scoped!(Millis<900>, "outer", {
+        match (Shield::enter(&SHIELD), {
+            yield_now().await;
+            std::future::ready(7)
+        }) {
+            (shield, future) => shield.run(future).await?,
+        };
+        let cx = Context::current();
+        Ok((cx.remaining(), cx.check().is_ok()))
+    })
+    .await;
+    assert_eq!(outcome.unwrap(), (Some(ms(900)), true));
+}

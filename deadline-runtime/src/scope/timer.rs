@@ -76,7 +76,9 @@ impl Timer {
                 Some(Poll::Pending) => return,
                 Some(Poll::Ready(())) => return cx.waker().wake_by_ref(),
                 None => {
-                    UNTIMED.set(runtime_id());
+                    if this.made_in.runtime.is_some() {
+                        UNTIMED.set(this.made_in.runtime);
+                    }
                     this.sleep.set(None);
                 }
             }
