@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::life::{Flag, State, Unenforced};
 use super::operation::Operation;
+use super::state::{Flag, State, Unenforced};
 use crate::context::Mode;
 use crate::context::current::{Frame, first_cancel};
 use crate::context::node::{Node, Seed};

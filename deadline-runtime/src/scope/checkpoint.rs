@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::life::State;
+use super::state::State;
 use crate::context::Missing;
 use crate::context::current;
 use crate::stop::{FromStopped, Phase, Stopped};

@@ -8,9 +8,9 @@ use pin_project_lite::pin_project;
 
 use super::checkpoint::{missed, missed_by};
 use super::gate::At;
-use super::life::{Flag, State};
 use super::operation::{Operation, Spec};
 use super::scoped::{Carry, Remains, Scoped};
+use super::state::{Flag, State};
 use crate::context::Mode;
 use crate::context::current;
 use crate::figure::Figure;

@@ -1,6 +1,7 @@
 //! Scopes: one run of an annotated function or statement.
 //!
 //! * [`operation`]: what is declared about a scope.
+//! * [`state`]: what a scope is, apart from its body.
 //! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it waits.
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
@@ -21,6 +22,7 @@ mod pending;
 mod run;
 mod scoped;
 mod shield;
+mod state;
 mod timer;
 
 pub use self::checkpoint::{checkpoint, instead, returns, stop};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use super::life::{Flag, State, Unenforced};
 use super::operation::Operation;
+use super::state::{Flag, State, Unenforced};
 use crate::context::node::Node;
 use crate::context::{Mode, Outcome, ScopeRecord};
 use crate::stop::{Brief, Cause, Phase, Stopped};

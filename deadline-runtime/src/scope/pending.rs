@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::task;
 
 use super::driver::Driver;
-use super::life::{Flag, State, Turn};
+use super::life::Turn;
+use super::state::{Flag, State};
 use crate::context::current::{self, Frame};
 use crate::context::node::Node;
 use crate::stop::Cause;

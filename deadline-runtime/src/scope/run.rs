@@ -7,8 +7,8 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::life::{Flag, State};
 use super::scoped::{Carry, Scoped};
+use super::state::{Flag, State};
 use crate::context::node::Node;
 use crate::stop::Stopped;
 

@@ -8,8 +8,9 @@ use std::task::{self, Poll};
 use pin_project_lite::pin_project;
 
 use super::checkpoint::missed_by;
-use super::life::{Dropped, Flag, Next, Running, State};
+use super::life::{Dropped, Next, Running};
 use super::operation::Spec;
+use super::state::{Flag, State};
 use crate::context::Context;
 use crate::context::current::Inherited;
 use crate::figure::{Budgeted, Figure};

@@ -2,9 +2,9 @@
 
 use std::future::IntoFuture;
 
-use super::life::{Flag, Flags, State};
 use super::limit::Limited;
 use super::operation::{Operation, Spec};
+use super::state::{Flag, Flags, State};
 use crate::context::Mode;
 use crate::context::current::{self, Entered, Frame, Inherited};
 use crate::context::node::{Limits, Node, Request, Seed};
