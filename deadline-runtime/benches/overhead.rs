@@ -86,7 +86,10 @@ fn allocations(operation: &mut dyn FnMut()) -> u64 {
 fn row(name: &str, mut ours: impl FnMut(), mut theirs: impl FnMut()) {
     let mut best = [f64::MAX; 2];
     for _ in 0..ROUNDS {
-        for (index, operation) in [&mut ours as &mut dyn FnMut(), &mut theirs].into_iter().enumerate() {
+        for (index, operation) in [&mut ours as &mut dyn FnMut(), &mut theirs]
+            .into_iter()
+            .enumerate()
+        {
             best[index] = best[index].min(round(operation));
         }
     }

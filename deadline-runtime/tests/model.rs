@@ -227,7 +227,11 @@ impl Scope {
                 Step::Together(children) => {
                     let all = children.into_iter().enumerate();
                     let all = futures::future::join_all(all.map(|(i, c)| c.make(depth + 1, i)));
-                    At(all).deadline_gate().await.into_iter().find_map(Result::err)
+                    At(all)
+                        .deadline_gate()
+                        .await
+                        .into_iter()
+                        .find_map(Result::err)
                 }
                 Step::Unordered(children) => {
                     let set: FuturesUnordered<_> = children

@@ -61,7 +61,11 @@ async fn everything(cx: &Context) -> Vec<(&'static str, bool)> {
             inside.push(("limit again", limit.run(sleep(ms(7))).await.is_ok()));
             inside.push((
                 "or miss",
-                limit.run_or_miss(sleep(ms(7))).await.deadline_settle().is_ok(),
+                limit
+                    .run_or_miss(sleep(ms(7)))
+                    .await
+                    .deadline_settle()
+                    .is_ok(),
             ));
             let shielded = match (Shield::enter(&SHIELD), sleep(ms(7))) {
                 (shield, future) => shield.run(future).await,

@@ -243,7 +243,8 @@ impl Node {
     pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
         let stop = stopped.brief();
         self.records().with(|all| match &all.stop {
-            Some((earlier, _)) if earlier.deadline.is_some() && earlier.deadline == stop.deadline => {}
+            Some((earlier, _))
+                if earlier.deadline.is_some() && earlier.deadline == stop.deadline => {}
             _ => all.stop = Some((stop, Deadline::now())),
         });
     }
@@ -282,7 +283,12 @@ impl Node {
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
         let root = self.recording_root();
-        let now = root.request.ended.get().copied().unwrap_or_else(Deadline::now);
+        let now = root
+            .request
+            .ended
+            .get()
+            .copied()
+            .unwrap_or_else(Deadline::now);
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,
             request_id: root.request.id.clone(),
