@@ -52,7 +52,7 @@ use proc_macro::TokenStream;
 /// | `name = "…"` | the operation's name in traces, metrics and overrides | the function's name |
 /// | `allow_overcommit` | do not check that the sum of all calls fits the budget | checked |
 /// | `keep_async` | keep `async fn` in the signature, as the default methods of traits need it; costs the figure in the type and the context of the call | a plain `fn` |
-/// | `boxed` | box the body: of the same small size however deep the calls | not boxed |
+/// | `boxed` | box the body: of the same small size however deep the calls, and able to call itself; `boxed = "send"` makes it a `dyn Future + Send`, so that the types do not nest either, which needs a body that is `Send` and borrows from one place at most | not boxed |
 /// | `crate = path` | where the runtime is, when it is renamed or re-exported | `::deadline_runtime` |
 ///
 /// Durations are whole milliseconds with a unit: `ms`, `s`, `m`, `h`, also combined (`"1m 30s"`), up

@@ -112,12 +112,13 @@ impl Arguments {
     }
 }
 
-/// Whether any token, at any depth, is one of these words.
+/// Whether any identifier or literal, at any depth, is one of these words.
 pub(crate) fn mentions(tokens: TokenStream, word: &impl Fn(&str) -> bool) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => mentions(group.stream(), word),
         TokenTree::Ident(ident) => word(&ident.to_string()),
-        _ => false,
+        TokenTree::Literal(literal) => word(&literal.to_string()),
+        TokenTree::Punct(_) => false,
     })
 }
 

@@ -4,7 +4,7 @@ use super::body::Rewritten;
 use super::{spec, stop};
 use crate::model::Scope;
 use crate::model::shape::returns_never;
-use crate::parse::deadline::Parent;
+use crate::parse::deadline::{Boxed, Parent};
 use crate::syntax;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
@@ -90,10 +90,7 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     let span = scope.place;
     let private = scope.runtime.private(span);
     let spec = spec::scope(scope);
-    let block = match scope.boxed {
-        Some(_) => quote_spanned!(span=> ::std::boxed::Box::pin(#block)),
-        None => block.clone(),
-    };
+    let block = boxed(block, parts, span);
     let parent = match &scope.parent {
         Some(Parent::Parameter(name)) => {
             let at = Span::mixed_site().located_at(name.span());
@@ -118,16 +115,42 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     }
 }
 
+// Output:  Box::pin(async move { … })
+//          Box::pin(async move { … }) as Pin<Box<dyn Future<Output = T> + Send + '_>>
+//
+// The second form ends the nesting of types, but it has room for one lifetime only, and a function that calls itself
+// cannot have it at all: so it is the user who asks for it.
+fn boxed(block: &TokenStream, parts: &Parts, span: Span) -> TokenStream {
+    match parts.scope.boxed {
+        None => block.clone(),
+        Some(Boxed::Plain) => quote_spanned!(span=> ::std::boxed::Box::pin(#block)),
+        Some(Boxed::Send) => {
+            let ty = inferred(parts.returned);
+            quote_spanned! {span=>
+                ::std::boxed::Box::pin(#block) as ::core::pin::Pin<
+                    ::std::boxed::Box<dyn ::core::future::Future<Output = #ty> + ::core::marker::Send + '_>
+                >
+            }
+        }
+    }
+}
+
 // Output:  if false { return returns::<T>(); }
 //
 // An async block learns its type from its first `return`. Without this one `?`, coercions and the place of type errors
 // would differ from those in an `async fn`.
 fn typed_return(parts: &Parts) -> TokenStream {
-    let mut ty = parts.returned.clone();
-    InferImplTrait.visit_type_mut(&mut ty);
+    let ty = inferred(parts.returned);
     let span = Span::mixed_site().located_at(ty.span());
     let private = parts.scope.runtime.private(span);
     quote_spanned!(span=> if false { return #private::returns::<#ty>(); })
+}
+
+/// A type as it may stand inside a body, where `impl Trait` is left to inference.
+fn inferred(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    InferImplTrait.visit_type_mut(&mut ty);
+    ty
 }
 
 struct InferImplTrait;

@@ -4,6 +4,7 @@ mod awaits;
 mod body;
 mod docs;
 mod future;
+mod lints;
 mod parameters;
 mod signature;
 mod spec;
@@ -16,7 +17,7 @@ use crate::model::shape::{self, Shape};
 use future::Future;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Expr, ItemFn, ReturnType, Stmt, Type, Visibility, parse_quote};
+use syn::{Expr, ItemFn, ReturnType, Stmt, Type, parse_quote};
 
 // Input:
 //     #[deadline(budget = "450ms")]
@@ -59,10 +60,11 @@ pub(crate) fn function(function: Function) -> TokenStream {
         Shape::Returned | Shape::Kept => {
             let rebound = parameters::rebind(&mut item.sig, shape == Shape::Kept, &scope);
             let future = Future::around(&item, &rebound, &parts);
+            lints::allow_future_output(&mut item, &returned);
             let tail = if shape == Shape::Returned {
                 signature::return_the_future(&mut item.sig, &scope);
-                allow_refinement(&mut item);
-                allow_must_use(&mut item);
+                lints::allow_refinement(&mut item);
+                lints::allow_must_use(&mut item);
                 future.into_tokens()
             } else {
                 let future = future.into_tokens();
@@ -73,7 +75,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
         }
         Shape::Block => {
             if signature::add_the_budget(&mut item.sig, &scope) {
-                allow_refinement(&mut item);
+                lints::allow_refinement(&mut item);
             }
             let context = parameters::context(&item.sig, &scope);
             shape::with_future(&mut item.block, |future| {
@@ -94,26 +96,6 @@ pub(crate) fn function(function: Function) -> TokenStream {
 fn version(root: &TokenStream) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
     quote!(#root::__same_version! { #version })
-}
-
-/// A method may implement one that a trait declares as `async fn`. Ours says more about its future than the trait
-/// asked for, which is the point; free functions and those with a visibility cannot be such methods.
-fn allow_refinement(item: &mut ItemFn) {
-    if matches!(item.vis, Visibility::Inherited) {
-        item.attrs.push(parse_quote!(#[allow(refining_impl_trait)]));
-    }
-}
-
-/// `#[must_use]` on an `async fn` is about its output; clippy takes it to be about the future, which has one already.
-fn allow_must_use(item: &mut ItemFn) {
-    if item
-        .attrs
-        .iter()
-        .any(|attr| attr.path().is_ident("must_use"))
-    {
-        item.attrs
-            .push(parse_quote!(#[allow(clippy::double_must_use)]));
-    }
 }
 
 /// What the body evaluates to.

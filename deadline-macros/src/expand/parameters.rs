@@ -82,12 +82,20 @@ fn parameter(
             ident,
             ..
         }) => {
-            *typed.pat = plain(ident);
+            // Another variable for the compiler, and the same name for a reader, so that nothing the
+            // user wrote is bound twice. Other attribute macros and a fallback need the user's own.
+            let mut outside = ident.clone();
+            let needed = keep_patterns || scope.fallback_mentions(ident);
+            // A keyword in the edition of this crate, and thus of `place`; a name in older ones.
+            if !needed && ident != "gen" {
+                outside.set_span(place);
+            }
+            *typed.pat = plain(&outside);
             let allow = ident
                 .to_string()
                 .starts_with('_')
                 .then(|| allow_underscore(place));
-            quote_spanned!(place=> #(#on_the_binding)* #allow let #pat = #ident;)
+            quote_spanned!(place=> #(#on_the_binding)* #allow let #pat = #outside;)
         }
         Pat::Wild(_) if !keep_patterns => {
             let outside = format_ident!("_arg{position}", span = place);

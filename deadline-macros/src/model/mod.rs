@@ -6,9 +6,11 @@ pub(crate) mod shape;
 
 use crate::parse::Given;
 use crate::parse::amount::Amount;
-use crate::parse::deadline::{Arguments, Checkpoints, Parent};
+use crate::parse::deadline::{Arguments, Boxed, Checkpoints, Parent};
 use crate::parse::statements::Placed;
+use crate::syntax::mentions;
 use proc_macro2::{Ident, Span};
+use quote::ToTokens as _;
 use runtime::Runtime;
 use shape::Shape;
 use syn::ext::IdentExt as _;
@@ -44,7 +46,7 @@ pub(crate) struct Scope {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) allow_overcommit: bool,
     pub(crate) keep_async: Option<Span>,
-    pub(crate) boxed: Option<Span>,
+    pub(crate) boxed: Option<Boxed>,
 }
 
 impl Scope {
@@ -76,6 +78,14 @@ impl Scope {
             keep_async: arguments.keep_async,
             boxed: arguments.boxed,
         }
+    }
+
+    /// Whether the fallback may use a variable of this name, perhaps in a format string.
+    pub(crate) fn fallback_mentions(&self, variable: &Ident) -> bool {
+        let name = variable.unraw().to_string();
+        self.fallback.as_ref().is_some_and(|fallback| {
+            mentions(fallback.to_token_stream(), &|word| word.contains(&name))
+        })
     }
 
     pub(crate) fn gates(&self) -> bool {

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     pub(crate) runtime: Option<Path>,
     pub(crate) allow_overcommit: Option<Span>,
     pub(crate) keep_async: Option<Span>,
-    pub(crate) boxed: Option<Span>,
+    pub(crate) boxed: Option<Boxed>,
 }
 
 pub(crate) enum Parent {
@@ -31,6 +31,15 @@ pub(crate) enum Parent {
     Parameter(Ident),
     /// `parent = "required"`.
     Required,
+}
+
+/// What the body is put into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Boxed {
+    /// `boxed`: a box of its own type.
+    Plain,
+    /// `boxed = "send"`: a `dyn Future + Send`, which ends the nesting of types.
+    Send,
 }
 
 /// Which checkpoints the expansion contains.
@@ -124,12 +133,7 @@ impl Arguments {
                 name,
                 faults,
             ),
-            "boxed" => once(
-                &mut self.boxed,
-                Some(flag(name, value, faults)),
-                name,
-                faults,
-            ),
+            "boxed" => once(&mut self.boxed, boxed(value, faults), name, faults),
             _ => unknown(name, &NAMES, faults),
         }
     }
@@ -209,6 +213,23 @@ fn checkpoints(name: &Ident, value: Option<&Expr>, faults: &mut Faults) -> Optio
             let hint = crate::nearest::nearest(other, WORDS)
                 .map_or_else(String::new, |word| format!(", did you mean \"{word}\"?"));
             faults.at(text.span(), format!("{accepted}{hint}"));
+            None
+        }
+    }
+}
+
+fn boxed(value: Option<&Expr>, faults: &mut Faults) -> Option<Boxed> {
+    match value.map(bare) {
+        None => Some(Boxed::Plain),
+        Some(Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        })) if text.value() == "send" => Some(Boxed::Send),
+        Some(value) => {
+            faults.at(
+                start(value),
+                "`boxed` takes no value: write `boxed` to switch it on, or `boxed = \"send\"` for a `dyn Future + Send`",
+            );
             None
         }
     }

@@ -1,0 +1,27 @@
+pub fn walk(
+    tree: &Tree,
+) -> impl Future<
+    Output = Result<u64, AppError>,
+> + deadline::Budgeted<Budget = deadline::Millis<1000>> {
+    deadline::__same_version! {
+        "0.1.0"
+    }
+    rt::Scoped::new(
+        const { &rt::Spec::<deadline::Millis<1000>>::new("walk") },
+        ::std::boxed::Box::pin(async move {
+            use rt::Leaf as _;
+            let tree = tree;
+            if false {
+                return rt::returns::<Result<u64, AppError>>();
+            }
+            rt::At(tree.visit()).deadline_gate().await
+        })
+            as ::core::pin::Pin<
+                ::std::boxed::Box<
+                    dyn Future<
+                        Output = Result<u64, AppError>,
+                    > + ::core::marker::Send + '_,
+                >,
+            >,
+    )
+}
