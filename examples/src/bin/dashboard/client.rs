@@ -1,5 +1,6 @@
 //! Clients that say exactly what goes over the wire, and that can leave.
 
+use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ pub async fn request(
     let mut stream = TcpStream::connect(address).await?;
     let mut head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     head.push_str("content-length: 0\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;

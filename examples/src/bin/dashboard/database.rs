@@ -1,6 +1,6 @@
-//! An embedded SQLite database whose queries stop with the request that waits for them.
+//! An embedded `SQLite` database whose queries stop with the request that waits for them.
 //!
-//! A query runs on a thread of its own: dropping the future that waits for it does not stop it. SQLite asks a progress
+//! A query runs on a thread of its own: dropping the future that waits for it does not stop it. `SQLite` asks a progress
 //! handler every few thousand instructions, and that asks the context.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! One request, from a gateway over its services to a database: ten scenes and what was promised in each.
 //!
 //! `cargo run -p deadline-examples --bin dashboard` needs nothing but loopback: the servers are real, the database is an
-//! embedded SQLite. It ends with status 1 if a promise is broken.
+//! embedded `SQLite`. It ends with status 1 if a promise is broken.
 
 mod args;
 mod client;

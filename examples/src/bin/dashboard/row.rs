@@ -43,8 +43,8 @@ impl Row {
         let Some(answer) = answer else { return };
         self.answered = format!("{} after {}", answer.status, millis(answer.after));
         if let Some(cause) = answer.header("x-deadline-cause") {
-            self.answered
-                .push_str(&format!(", x-deadline-cause: {cause}"));
+            self.answered.push_str(", x-deadline-cause: ");
+            self.answered.push_str(cause);
         }
     }
 

@@ -162,7 +162,7 @@ impl<'a> Stage<'a> {
     }
 
     async fn four_hops(&self) -> io::Result<Row> {
-        const LEAVES: Duration = Duration::from_millis(1_000);
+        const LEAVES: Duration = Duration::from_secs(1);
         let mut row = Row::new(
             "f. four hops with timeouts of their own, and under one deadline (times scaled down by ten)",
             "GET / at hop 1; each hop works 750 ms and waits 800 ms for the next; the client leaves after 1 s",

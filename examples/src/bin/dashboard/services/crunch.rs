@@ -40,7 +40,7 @@ async fn crunch(
 fn count_primes(below: u64) -> Result<u64, Stopped> {
     let mut primes = 0;
     for candidate in 2..below {
-        if (2..)
+        if (2..=candidate)
             .take_while(|divisor| divisor * divisor <= candidate)
             .all(|divisor| candidate % divisor != 0)
         {
