@@ -2,7 +2,7 @@
 //! alone, because they run in another place or at another time.
 
 use super::{awaits, statements, stop};
-use crate::model::Scope;
+use crate::model::{Scope, calls, names};
 use crate::parse::statement::Statement;
 use crate::parse::statements::{Placed, mark};
 use crate::syntax::{Arguments, Known, attrs_mut, known};
@@ -18,7 +18,7 @@ use syn::{
 /// What the rewritten body needs in scope.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rewritten {
-    gates: bool,
+    probes: bool,
     settles: bool,
 }
 
@@ -26,7 +26,7 @@ impl Rewritten {
     pub(super) fn uses(self, scope: &Scope) -> TokenStream {
         let span = Span::mixed_site();
         let private = scope.runtime.private(span);
-        let leaf = self.gates.then(|| quote!(use #private::Leaf as _;));
+        let leaf = self.probes.then(|| quote!(use #private::Leaf as _;));
         let settle = self.settles.then(|| quote!(use #private::Settle as _;));
         quote!(#leaf #settle)
     }
@@ -82,6 +82,7 @@ impl<'a> Rewriter<'a> {
     pub(super) fn inside(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Await(_) => self.awaited(expr),
+            Expr::Call(_) if calls::numbered(expr).is_some() => self.branch(expr),
             Expr::Macro(ExprMacro { mac, .. })
                 if self.is_covered() && known(mac) == Known::Joins =>
             {
@@ -108,7 +109,8 @@ impl<'a> Rewriter<'a> {
             return;
         };
         let mut awaited = awaited;
-        let name = statements::called(&awaited.base);
+        let call = calls::take_number(&mut awaited.base);
+        let name = names::called(&awaited.base);
         self.visit_expr_mut(&mut awaited.base);
         let scope = self.scope;
         *expr = match self.cover.last() {
@@ -121,13 +123,28 @@ impl<'a> Rewriter<'a> {
                 statement: Statement::Shield(shield),
                 ..
             })) => awaits::shield(awaited, &shield.amount, &name, scope),
-            _ if scope.cleanup.is_some() => awaits::guard(awaited, scope),
-            _ if scope.gates() => {
-                self.needs.gates = true;
-                awaits::gate(awaited, scope)
+            _ if scope.cleanup.is_some() => {
+                self.needs.probes |= call.is_some();
+                awaits::guard(awaited, call, scope)
             }
-            _ => Expr::Await(awaited),
+            _ if scope.gates() => {
+                self.needs.probes = true;
+                awaits::gate(awaited, call, scope)
+            }
+            _ => {
+                self.needs.probes |= call.is_some();
+                awaits::plain(awaited, call, scope)
+            }
         };
+    }
+
+    // Input:   join!(a(), b())
+    // Output:  join!(At(a()).deadline_counts(call_0).0, At(b()).deadline_counts(call_1).0)
+    fn branch(&mut self, expr: &mut Expr) {
+        let call = calls::take_number(expr);
+        visit_mut::visit_expr_mut(self, expr);
+        self.needs.probes = true;
+        *expr = awaits::branch(expr, call, self.scope);
     }
 
     // Input:   join!(a(), b())
@@ -189,7 +206,7 @@ impl<'a> Rewriter<'a> {
             if let Some(outside) = outside {
                 self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
             }
-            let start = statements::start(self, &budget.amount, &statements::first_called_in(body));
+            let start = statements::start(self, &budget.amount, &names::first_called_in(body));
             self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| {
                 rewriter.visit_block_mut(body);
             });

@@ -41,16 +41,15 @@ pub(super) const fn too_much(limits: &Limits, path: &Path) -> ! {
         row(&mut text, " ", price.sum, width);
         text.name(name);
         if price.times != 1 || price.backoffs > 0 {
-            text.push(": ")
-                .number(price.times)
-                .push(" × ")
-                .figure(price.each);
-        }
-        if price.backoffs > 0 {
-            text.push(" + ").figure(price.backoffs).push(" of backoff");
+            text.push(" (").number(price.times).push(" × ");
+            text.figure(price.each);
+            if price.backoffs > 0 {
+                text.push(" + ").figure(price.backoffs).push(" of backoff");
+            }
+            text.push(")");
         }
         if let Some(cap) = price.planned {
-            text.push(" (plan of ").figure(cap).push(")");
+            text.push(" (planned, at most ").figure(cap).push(")");
         }
         index += 1;
     }

@@ -1,7 +1,8 @@
 //! What each awaited call declares.
 //!
 //! `let call_0 = call();` makes a slot of a type that is not known yet. Where the call is awaited, the budget in its
-//! future's type becomes the slot's; a future that declares nothing makes it [`Unknown`].
+//! future's type becomes the slot's; a future that declares nothing makes it `()`. rustc shows these types under the
+//! message, so they are short.
 
 use std::marker::PhantomData;
 
@@ -20,10 +21,6 @@ impl<D> Clone for Slot<D> {
 
 impl<D> Copy for Slot<D> {}
 
-/// Declared by a future that declares nothing: it counts nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unknown;
-
 /// A slot for one call.
 #[must_use]
 #[inline(always)]
@@ -34,7 +31,7 @@ pub const fn call<D>() -> Slot<D> {
 /// The slot of a call that is not there, because of a `#[cfg]`.
 #[must_use]
 #[inline(always)]
-pub const fn nothing() -> Slot<Unknown> {
+pub const fn nothing() -> Slot<()> {
     Slot(PhantomData)
 }
 
@@ -107,7 +104,7 @@ impl Declared {
     }
 }
 
-impl Declares for Unknown {
+impl Declares for () {
     const DECLARED: Declared = Declared::Nothing;
 }
 

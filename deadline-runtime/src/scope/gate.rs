@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 
 use crate::context::current;
 use crate::figure::Budgeted;
-use crate::fits::{Declares, Slot, Unknown};
+use crate::fits::{Declares, Slot};
 use crate::time::Deadline;
 
 /// An awaited future. Annotated ones pass as they are, because they test the context themselves; all others get a gate.
@@ -49,7 +49,7 @@ pub trait Leaf: Sized {
     type Gated;
     /// Notes that nothing is declared.
     #[inline(always)]
-    fn deadline_counts(self, _: Slot<Unknown>) -> Self {
+    fn deadline_counts(self, _: Slot<()>) -> Self {
         self
     }
     /// Puts the gate around it.
