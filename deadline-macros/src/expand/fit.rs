@@ -3,7 +3,7 @@
 use super::spec;
 use crate::model::calls::{self, Call, Calls};
 use crate::model::flow::{self, Flow};
-use crate::model::shape::Shape;
+use crate::model::shape::{self, Shape};
 use crate::model::{Scope, runtime::Runtime};
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -11,7 +11,7 @@ use crate::parse::statement::Statement;
 use crate::parse::statements::Placed;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Block, GenericParam, Signature};
+use syn::{Block, Expr, GenericParam, ItemFn, Signature};
 
 /// Longer tuples are put into tuples.
 const LONGEST_TUPLE: usize = 8;
@@ -24,15 +24,14 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Gives the calls of the body their numbers. None where there is nothing to check, or no way to.
+    /// Gives the calls of the body their numbers. None where there is nothing to check.
     pub(super) fn of(
         body: &mut Block,
         sig: &Signature,
-        shape: Shape,
         scope: &Scope,
         statements: &[Placed],
     ) -> Option<Self> {
-        if shape == Shape::Kept || !has_a_limit(scope) || !can_be_constant(sig, scope, statements) {
+        if !has_a_limit(scope) || !can_be_constant(sig, scope, statements) {
             return None;
         }
         let calls = calls::number(body, &sig.ident, statements);
@@ -68,10 +67,15 @@ impl Fit {
         let private = scope.runtime.private(span);
         let slots = self.calls.all.iter().enumerate().map(|(number, call)| {
             let slot = slot(number, span);
-            let absent = absent(call).map(|condition| {
-                quote_spanned!(span=> #[cfg(#condition)] let #slot = #private::nothing();)
-            });
-            quote_spanned!(span=> let #slot = #private::call(); #absent)
+            match condition(call) {
+                None => quote_spanned!(span=> let #slot = #private::call();),
+                Some(present) => quote_spanned! {span=>
+                    #[cfg(#present)]
+                    let #slot = #private::call();
+                    #[cfg(not(#present))]
+                    let #slot = #private::nothing();
+                },
+            }
         });
         let tuple = tuple(
             (0..self.calls.all.len())
@@ -113,12 +117,12 @@ fn slot_tokens(number: usize, span: Span) -> TokenStream {
     quote!(#slot)
 }
 
-/// The condition under which a call is not there.
-fn absent(call: &Call) -> Option<TokenStream> {
+/// The condition under which a call is there.
+fn condition(call: &Call) -> Option<TokenStream> {
     match &*call.conditions {
         [] => None,
-        [one] => Some(quote!(not(#one))),
-        all => Some(quote!(not(all(#(#all),*)))),
+        [one] => Some(one.clone()),
+        all => Some(quote!(all(#(#all),*))),
     }
 }
 
@@ -133,6 +137,20 @@ fn tuple(mut parts: Vec<TokenStream>, span: Span) -> TokenStream {
         [one] => quote_spanned!(span=> (#one,)),
         parts => quote_spanned!(span=> (#(#parts),*)),
     }
+}
+
+/// Whether the block can hold slots. One that does not move what it uses would borrow them, and a function that keeps
+/// its `async` has none of its own.
+pub(super) fn can_serve(shape: Shape, item: &mut ItemFn) -> bool {
+    let mut moves = false;
+    match shape {
+        Shape::Returned => return true,
+        Shape::Kept => return false,
+        Shape::Block => shape::with_future(&mut item.block, |future| {
+            moves = matches!(future, Expr::Async(block) if block.capture.is_some());
+        }),
+    }
+    moves
 }
 
 /// A percentage is one of a time that only the running program knows.

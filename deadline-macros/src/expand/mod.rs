@@ -50,8 +50,11 @@ pub(crate) fn function(function: Function) -> TokenStream {
     let returned = output(&item);
     let mut rewritten = body::Rewritten::default();
     let mut fit = None;
+    let can_fit = fit::can_serve(shape, &mut item);
     shape::with_own_body(shape, &mut item.block, |own| {
-        fit = Fit::of(own, &item.sig, shape, &scope, &statements);
+        if can_fit {
+            fit = Fit::of(own, &item.sig, &scope, &statements);
+        }
         rewritten = body::rewrite(own, &scope, &statements);
     });
     let parts = future::Parts {
