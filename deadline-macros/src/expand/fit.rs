@@ -9,7 +9,7 @@ use crate::parse::Given;
 use crate::parse::amount::Amount;
 use crate::parse::statement::Statement;
 use crate::parse::statements::Placed;
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Block, Expr, GenericParam, ItemFn, Signature};
 
@@ -35,7 +35,7 @@ impl Fit {
             return None;
         }
         let calls = calls::number(body, &sig.ident, statements);
-        if calls.all.is_empty() {
+        if calls.all.is_empty() && !amounts(scope, statements).any(is_path) {
             return None;
         }
         let writer = Writer {
@@ -88,10 +88,11 @@ impl Fit {
         let constants = scope.runtime.private(at);
         let limits = limits(scope);
         let step = &self.step;
+        let hold = hold(&quote_spanned!(at=> &#step), scope);
         let check = quote_spanned! {at=>
             struct Calls;
             impl<D: #constants::Declares> #constants::Fits<D> for Calls {
-                const BUDGET: #constants::Fit<D> = #limits.hold(&#step);
+                const BUDGET: #constants::Fit<D> = #limits.#hold;
             }
         };
         quote_spanned! {span=>
@@ -165,21 +166,30 @@ fn has_a_limit(scope: &Scope) -> bool {
         )
 }
 
-/// A constant of its own sees neither the generics of the function nor its `Self`.
-fn can_be_constant(sig: &Signature, scope: &Scope, statements: &[Placed]) -> bool {
-    let mut amounts = [&scope.budget, &scope.reserve, &scope.cleanup]
+/// What is added up, as far as it is written in this function.
+fn amounts<'a>(scope: &'a Scope, statements: &'a [Placed]) -> impl Iterator<Item = &'a Amount> {
+    let statements = statements
+        .iter()
+        .filter_map(|placed| match &placed.statement {
+            Statement::Budget(budget) => Some(&budget.amount),
+            _ => None,
+        });
+    [&scope.budget, &scope.reserve, &scope.cleanup]
         .into_iter()
         .flatten()
-        .chain(
-            statements
-                .iter()
-                .filter_map(|placed| match &placed.statement {
-                    Statement::Budget(budget) => Some(&budget.amount),
-                    _ => None,
-                }),
-        );
-    let names_self = amounts.any(|given| {
-        matches!(&given.value, Amount::Path(path)
+        .chain(statements)
+        .map(|given| &given.value)
+}
+
+/// The tokens alone do not say what a constant is, so that the check is needed without any call too.
+fn is_path(amount: &Amount) -> bool {
+    matches!(amount, Amount::Path(_))
+}
+
+/// A constant of its own sees neither the generics of the function nor its `Self`.
+fn can_be_constant(sig: &Signature, scope: &Scope, statements: &[Placed]) -> bool {
+    let names_self = amounts(scope, statements).any(|amount| {
+        matches!(amount, Amount::Path(path)
             if path.segments.first().is_some_and(|first| first.ident == "Self"))
     });
     let has_consts = sig
@@ -188,6 +198,23 @@ fn can_be_constant(sig: &Signature, scope: &Scope, statements: &[Placed]) -> boo
         .iter()
         .any(|param| matches!(param, GenericParam::Const(_)));
     !names_self && !has_consts
+}
+
+// Output:  hold(&STEP)
+//
+// What rustc underlines reaches from the first of these tokens to the last.
+fn hold(step: &TokenStream, scope: &Scope) -> TokenStream {
+    let last = match &scope.budget {
+        Some(Given {
+            value: Amount::Path(path),
+            ..
+        }) => path.segments.last().map(|last| last.ident.span()),
+        _ => None,
+    };
+    let name = Ident::new("hold", scope.anchor);
+    let mut arguments = Group::new(Delimiter::Parenthesis, step.clone());
+    arguments.set_span(last.unwrap_or(scope.anchor));
+    quote!(#name #arguments)
 }
 
 // Output:  Limits::of("dashboard", 900).reserve(100).cleanup(50)

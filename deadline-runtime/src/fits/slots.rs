@@ -47,6 +47,11 @@ pub trait Slots: Copy {
     type Declared;
 }
 
+/// No calls, but constants to compare.
+impl Slots for () {
+    type Declared = ();
+}
+
 impl<D> Slots for Slot<D> {
     type Declared = D;
 }
