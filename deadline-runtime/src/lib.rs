@@ -103,7 +103,9 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 /// What the attributes expand to. Not for use by hand: it changes with them.
 #[doc(hidden)]
 pub mod __rt {
-    pub use crate::fits::{Declares, Fit, Fits, Limits, Slot, Slots, Step, call, calls, nothing};
+    pub use crate::fits::{
+        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, many_calls, nothing,
+    };
     pub use crate::scope::{
         At, Carry, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
         Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,

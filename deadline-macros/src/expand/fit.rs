@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Block, Expr, GenericParam, ItemFn, Signature};
 
-/// Longer tuples are put into tuples.
+/// Longer tuples are put into tuples, and these into a closure: rustc shows the type under the message.
 const LONGEST_TUPLE: usize = 8;
 
 /// The check of one function.
@@ -84,6 +84,15 @@ impl Fit {
             span,
         );
 
+        let calls = quote_spanned!(span=> #private::calls(#tuple));
+        let calls = match self.calls.all.len() {
+            0..=LONGEST_TUPLE => calls,
+            _ => {
+                let closure = quote_spanned!(scope.anchor=> ||);
+                quote_spanned!(span=> #private::many_calls(#closure #calls))
+            }
+        };
+
         let at = scope.anchor;
         let constants = scope.runtime.private(at);
         let limits = limits(scope);
@@ -100,7 +109,7 @@ impl Fit {
             let future = #future;
             {
                 #check
-                match #private::calls(#tuple) {
+                match #calls {
                     <Calls as #private::Fits<_>>::BUDGET => future,
                 }
             }

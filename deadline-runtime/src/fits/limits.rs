@@ -91,9 +91,6 @@ impl Limits {
         if work == 0 {
             message::nothing_left(self);
         }
-        if let Some((name, cap)) = oversized(body, &prices) {
-            message::oversized(self, name, cap);
-        }
         if dearest(body, &prices).sum > work {
             let path = dearest(
                 body,
@@ -103,6 +100,10 @@ impl Limits {
                 },
             );
             message::too_much(self, &path);
+        }
+        // Its plan fits and its cap does not.
+        if let Some((name, cap)) = oversized(body, &prices) {
+            message::oversized(self, name, cap);
         }
     }
 }

@@ -17,5 +17,5 @@ mod step;
 mod text;
 
 pub use self::limits::{Fit, Fits, Limits};
-pub use self::slots::{Declares, Slot, Slots, call, calls, nothing};
+pub use self::slots::{Declares, Many, Slot, Slots, call, calls, many_calls, nothing};
 pub use self::step::Step;

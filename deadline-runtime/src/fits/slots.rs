@@ -41,6 +41,30 @@ pub const fn calls<S: Slots>(_: S) -> Fit<S::Declared> {
     Fit::assumed()
 }
 
+/// The same for many, from a closure that has them: rustc shows the type under the message, and that of a closure is
+/// short however many there are.
+#[inline(always)]
+pub fn many_calls<F: Fn() -> Fit<D>, D: Declares>(_: F) -> Fit<Many<F>> {
+    Fit::assumed()
+}
+
+/// What the closure `F` says is declared.
+#[derive(Debug)]
+pub struct Many<F>(PhantomData<F>);
+
+// A constant in a pattern is of a type that can be compared; closures cannot.
+impl<F> PartialEq for Many<F> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<F> Eq for Many<F> {}
+
+impl<D: Declares, F: Fn() -> Fit<D>> Declares for Many<F> {
+    const DECLARED: Declared = D::DECLARED;
+}
+
 /// One slot, or a tuple of them.
 pub trait Slots: Copy {
     /// What they declare, in the same order.
