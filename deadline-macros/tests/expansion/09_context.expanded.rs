@@ -18,6 +18,7 @@ pub fn run(
         },
         async move {
             use rt::Leaf as _;
+            #[allow(unused_variables)]
             let cx = &deadline::Context::current();
             let job = job;
             if false {
