@@ -29,7 +29,12 @@ pub(super) fn guard(mut awaited: ExprAwait, scope: &Scope) -> Expr {
     let private = scope.runtime.private(span);
     let base = argument(&awaited.base);
     let future = quote_spanned!(span=> #private::guard(#base));
-    settled(attrs, awaiting(awaited, future), &stop::leave(scope, span), span)
+    settled(
+        attrs,
+        awaiting(awaited, future),
+        &stop::leave(scope, span),
+        span,
+    )
 }
 
 // Input:   EXPR.await
@@ -39,7 +44,12 @@ pub(super) fn limit(mut awaited: ExprAwait, scope: &Scope) -> Expr {
     let span = Span::mixed_site().located_at(awaited.base.span());
     let base = argument(&awaited.base);
     let future = quote_spanned!(span=> limit.run(#base));
-    settled(attrs, awaiting(awaited, future), &stop::leave(scope, span), span)
+    settled(
+        attrs,
+        awaiting(awaited, future),
+        &stop::leave(scope, span),
+        span,
+    )
 }
 
 // Input:   EXPR.await
@@ -82,7 +92,12 @@ pub(super) fn shield(
     let base = argument(&awaited.base);
     let entered = quote_spanned!(span=> (#private::Shield::enter(#spec), #base));
     let future = quote_spanned!(span=> shield.run(future));
-    let run = settled(Vec::new(), awaiting(awaited, future), &stop::leave(scope, span), span);
+    let run = settled(
+        Vec::new(),
+        awaiting(awaited, future),
+        &stop::leave(scope, span),
+        span,
+    );
     let arm = arm(
         quote_spanned!(span=> (shield, future)),
         run.into_token_stream(),

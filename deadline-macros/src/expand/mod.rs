@@ -55,6 +55,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
         scope: &scope,
         returned: &returned,
         rewritten,
+        in_signature: shape == Shape::Returned,
     };
 
     match shape {

@@ -190,7 +190,11 @@ pub(super) fn fallback(rewriter: &mut Rewriter, budget: &Budget) -> Option<Expr>
 fn label(expr: &mut Expr, start: Option<&Stmt>) {
     let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
     let attrs = attributes(expr);
-    *expr = block(attrs, quote_spanned!(span=> 'budget: { #start #expr }), expr);
+    *expr = block(
+        attrs,
+        quote_spanned!(span=> 'budget: { #start #expr }),
+        expr,
+    );
 }
 
 /// The user's attributes, which stay on the statement as a whole.
