@@ -346,14 +346,24 @@ fn refused(text: &str) -> Option<(String, u64)> {
     let (_, rest) = text.split_once("the calls in `")?;
     let (name, rest) = rest.split_once("` need ")?;
     let (figure, _) = rest.split_once(", but")?;
-    let figure = figure.trim_end_matches('s');
-    let sum = match figure.strip_suffix('m') {
-        Some(millis) => millis.parse().ok()?,
-        None => {
-            let (whole, part) = figure.split_once('.').unwrap_or((figure, ""));
-            let part = format!("{part:0<3}");
-            whole.parse::<u64>().ok()? * 1_000 + part.parse::<u64>().ok()?
-        }
-    };
+    let sum = millis(figure)?;
+    let listed: u64 = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter_map(|line| millis(line.trim_start().split("  ").next()?))
+        .sum();
+    assert_eq!(listed, sum, "the lines do not add up: {text}");
     Some((name.to_owned(), sum))
+}
+
+/// Of `81ms` and `1.05s`.
+fn millis(figure: &str) -> Option<u64> {
+    if let Some(millis) = figure.strip_suffix("ms") {
+        return millis.parse().ok();
+    }
+    let seconds = figure.strip_suffix('s')?;
+    let (whole, part) = seconds.split_once('.').unwrap_or((seconds, ""));
+    let part = format!("{part:0<3}");
+    Some(whole.parse::<u64>().ok()? * 1_000 + part.parse::<u64>().ok()?)
 }

@@ -85,12 +85,11 @@ impl Fit {
         );
 
         let calls = quote_spanned!(span=> #private::calls(#tuple));
-        let calls = match self.calls.all.len() {
-            0..=LONGEST_TUPLE => calls,
-            _ => {
-                let closure = quote_spanned!(scope.anchor=> ||);
-                quote_spanned!(span=> #private::many_calls(#closure #calls))
-            }
+        let calls = if self.calls.all.len() <= LONGEST_TUPLE {
+            calls
+        } else {
+            let closure = quote_spanned!(scope.anchor=> ||);
+            quote_spanned!(span=> #private::many_calls(#closure #calls))
         };
 
         let at = scope.anchor;

@@ -4,7 +4,7 @@ pub fn run(
 ) -> impl Future<
     Output = Result<(), AppError>,
 > + deadline::Budgeted<
-    Budget = deadline::Millis<{ rt::whole_millis(crate::budgets::JOB.as_millis()) }>,
+    Budget = deadline::Millis<{ rt::Constant(crate::budgets::JOB).whole_millis() }>,
 > {
     deadline::__same_version! {
         "0.1.0"
@@ -12,13 +12,10 @@ pub fn run(
     let call_0 = rt::call();
     let future = rt::Scoped::under(
         rt::Parent::of(&cx),
-        const {
-            &rt::Spec::<
-                deadline::Millis<{ rt::whole_millis(crate::budgets::JOB.as_millis()) }>,
-            >::new("job")
-        },
+        const { &rt::Spec::<_>::new("job") },
         async move {
             use rt::Leaf as _;
+            #[allow(unused_variables)]
             let cx = &deadline::Context::current();
             let job = job;
             if false {
@@ -32,7 +29,7 @@ pub fn run(
         impl<D: rt::Declares> rt::Fits<D> for Calls {
             const BUDGET: rt::Fit<D> = rt::Limits::of(
                     "job",
-                    rt::whole_millis(crate::budgets::JOB.as_millis()),
+                    rt::Constant(crate::budgets::JOB).whole_millis(),
                 )
                 .hold(&rt::Step::Call(0, "job.run"));
         }

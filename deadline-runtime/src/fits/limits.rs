@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::costs::{Prices, dearest, oversized};
+use super::costs::{Costs, End, Prices};
 use super::message;
 use super::slots::{Declared, Declares};
 use super::step::Step;
+use super::trace::{Trace, oversized};
 
 /// Proof that calls which declare `D` fit.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,20 +87,14 @@ impl Limits {
         let prices = Prices {
             declared: *declared,
             work,
-            listing: false,
         };
         if work == 0 {
             message::nothing_left(self);
         }
-        if dearest(body, &prices).sum > work {
-            let path = dearest(
-                body,
-                &Prices {
-                    listing: true,
-                    ..prices
-                },
-            );
-            message::too_much(self, &path);
+        if let Some(sum) = Costs::of(body, &prices).by(End::Reached)
+            && sum > work
+        {
+            message::too_much(self, sum, &Trace::of(body, &prices));
         }
         // Its plan fits and its cap does not.
         if let Some((name, cap)) = oversized(body, &prices) {

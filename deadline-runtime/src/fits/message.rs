@@ -11,16 +11,15 @@
 //! narrow a call with `#[budget("…")]`, give a callee a `plan`, raise the budget, or write `allow_overcommit`
 //! ```
 
-use super::costs::{Line, Path};
 use super::limits::Limits;
 use super::text::Text;
+use super::trace::{Line, Trace};
 
 const WAYS_OUT: &str = "narrow a call with `#[budget(\"…\")]`, give a callee a `plan`, raise the budget, or write `allow_overcommit`";
 
 #[track_caller]
-pub(super) const fn too_much(limits: &Limits, path: &Path) -> ! {
-    let needed = path
-        .sum
+pub(super) const fn too_much(limits: &Limits, sum: u64, trace: &Trace) -> ! {
+    let needed = sum
         .saturating_add(limits.reserve)
         .saturating_add(limits.cleanup);
     let mut text = Text::new();
@@ -34,10 +33,10 @@ pub(super) const fn too_much(limits: &Limits, path: &Path) -> ! {
         .figure(needed.saturating_sub(limits.budget))
         .push(" too much\n");
 
-    let width = width(limits, path, needed);
+    let width = width(limits, trace, needed);
     let mut index = 0;
-    while index < path.len {
-        let Line { name, price } = path.lines[index];
+    while index < trace.len {
+        let Line { name, price } = trace.line(index);
         row(&mut text, " ", price.sum, width);
         text.name(name);
         if price.times != 1 || price.backoffs > 0 {
@@ -48,14 +47,14 @@ pub(super) const fn too_much(limits: &Limits, path: &Path) -> ! {
             }
             text.push(")");
         }
-        if let Some(cap) = price.planned {
-            text.push(" (planned, at most ").figure(cap).push(")");
+        if price.is_planned() {
+            text.push(" (planned, at most ").figure(price.cap).push(")");
         }
         index += 1;
     }
-    if path.more > 0 {
-        row(&mut text, " ", path.more_sum, width);
-        text.push("in ").number(path.more as u64).push(" more");
+    if trace.more > 0 {
+        row(&mut text, " ", trace.more_sum, width);
+        text.push("in ").number(trace.more as u64).push(" more");
     }
     kept(&mut text, limits, width);
     row(&mut text, "=", needed, width);
@@ -124,14 +123,14 @@ const fn row(text: &mut Text, sign: &str, millis: u64, width: usize) {
     text.figure(millis).push("  ");
 }
 
-const fn width(limits: &Limits, path: &Path, needed: u64) -> usize {
+const fn width(limits: &Limits, trace: &Trace, needed: u64) -> usize {
     let mut widest = width_of(needed);
     let mut index = 0;
-    while index < path.len {
-        widest = max(widest, width_of(path.lines[index].price.sum));
+    while index < trace.len {
+        widest = max(widest, width_of(trace.line(index).price.sum));
         index += 1;
     }
-    widest = max(widest, width_of(path.more_sum));
+    widest = max(widest, width_of(trace.more_sum));
     max(
         widest,
         max(width_of(limits.reserve), width_of(limits.cleanup)),

@@ -2,7 +2,8 @@
 //!
 //! * [`slots`]: what each awaited call declares, found by type inference.
 //! * [`step`]: the control flow of a body, as the attribute wrote it down.
-//! * [`costs`]: the dearest way through it.
+//! * [`price`] and [`costs`]: what a call counts, and the dearest way through the body.
+//! * [`trace`]: which calls are on it.
 //! * [`limits`]: what the function has, and the check.
 //! * [`message`] and [`text`]: how it is said that something does not fit.
 //!
@@ -12,9 +13,11 @@
 mod costs;
 mod limits;
 mod message;
+mod price;
 mod slots;
 mod step;
 mod text;
+mod trace;
 
 pub use self::limits::{Fit, Fits, Limits};
 pub use self::slots::{Declares, Many, Slot, Slots, call, calls, many_calls, nothing};

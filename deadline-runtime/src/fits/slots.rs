@@ -36,6 +36,7 @@ pub const fn nothing() -> Slot<()> {
 }
 
 /// The slots of a function, once all are known.
+#[must_use]
 #[inline(always)]
 pub const fn calls<S: Slots>(_: S) -> Fit<S::Declared> {
     Fit::assumed()
@@ -43,6 +44,7 @@ pub const fn calls<S: Slots>(_: S) -> Fit<S::Declared> {
 
 /// The same for many, from a closure that has them: rustc shows the type under the message, and that of a closure is
 /// short however many there are.
+#[must_use]
 #[inline(always)]
 pub fn many_calls<F: Fn() -> Fit<D>, D: Declares>(_: F) -> Fit<Many<F>> {
     Fit::assumed()

@@ -26,6 +26,7 @@ impl<F: Budgeted> At<F> {
 
 impl<F: Budgeted<Budget: Declares>> At<F> {
     /// Notes in the call's slot what the future declares.
+    #[must_use]
     #[inline(always)]
     pub fn deadline_counts(self, _: Slot<F::Budget>) -> Self {
         self
@@ -48,6 +49,7 @@ pub trait Leaf: Sized {
     /// The gated future.
     type Gated;
     /// Notes that nothing is declared.
+    #[must_use]
     #[inline(always)]
     fn deadline_counts(self, _: Slot<()>) -> Self {
         self
