@@ -14,11 +14,12 @@ mod stop;
 pub(crate) mod synchronous;
 
 use crate::model::Function;
+use crate::model::output;
 use crate::model::shape::{self, Shape};
 use future::Future;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Expr, ItemFn, ReturnType, Stmt, Type, parse_quote};
+use syn::{Expr, Stmt};
 
 // Input:
 //     #[deadline(budget = "450ms")]
@@ -29,12 +30,12 @@ use syn::{Expr, ItemFn, ReturnType, Stmt, Type, parse_quote};
 // Output:
 //     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
 //         __same_version!("0.1.0");
-//         Scoped::new(const { &Spec::<Millis<450>>::new("load") }, async move {
+//         Scoped::carrying(const { &Spec::<Millis<450>>::new("load") }, async move {
 //             use Leaf as _;
 //             let user = user;
 //             if false { return returns::<Result<Profile, Error>>(); }
 //             { BODY }
-//         })
+//         }, |stopped| stop::<Result<Profile, Error>>(stopped))
 //     }
 pub(crate) fn function(function: Function) -> TokenStream {
     let Function {
@@ -46,14 +47,13 @@ pub(crate) fn function(function: Function) -> TokenStream {
     docs::append(&mut item.attrs, &scope);
 
     let version = version(&scope.runtime.root(Span::mixed_site()));
-    let returned = output(&item);
+    let returned = output::of(&item.sig);
     let mut rewritten = body::Rewritten::default();
     shape::with_own_body(shape, &mut item.block, |own| {
         rewritten = body::rewrite(own, &scope, &statements);
     });
     let parts = future::Parts {
         scope: &scope,
-        returned: &returned,
         rewritten,
         in_signature: shape == Shape::Returned,
     };
@@ -99,15 +99,4 @@ pub(crate) fn function(function: Function) -> TokenStream {
 fn version(root: &TokenStream) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
     quote!(#root::__same_version! { #version })
-}
-
-/// What the body evaluates to.
-fn output(item: &ItemFn) -> Type {
-    match &item.sig.output {
-        ReturnType::Default => parse_quote!(()),
-        ReturnType::Type(_, ty) if item.sig.asyncness.is_some() => (**ty).clone(),
-        ReturnType::Type(_, ty) => {
-            signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone())
-        }
-    }
 }

@@ -9,7 +9,7 @@ pub fn load_profile(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
         const {
             &rt::Spec::<deadline::Millis<450>>::new("load_profile").reserve(50).min(20)
         },
@@ -24,5 +24,6 @@ pub fn load_profile(
                 Ok(Profile::from(row))
             }
         },
+        |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
     )
 }

@@ -10,7 +10,7 @@ fn merge(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<1000>>::new("merge") },
         async move {
             use rt::Leaf as _;
@@ -32,5 +32,6 @@ fn merge(
                 Ok(into)
             }
         },
+        |stopped| rt::stop::<Result<Vec<Row>, AppError>>(stopped),
     )
 }

@@ -9,7 +9,7 @@ impl Client {
         deadline::__same_version! {
             "0.1.0"
         }
-        rt::Scoped::new(
+        rt::Scoped::carrying(
             const { &rt::Spec::<deadline::Millis<2000>>::new("close") },
             async move {
                 use rt::Leaf as _;
@@ -23,6 +23,7 @@ impl Client {
                     rt::At(self.send(reason)).deadline_gate().await
                 }
             },
+            |stopped| rt::stop::<Result<(), AppError>>(stopped),
         )
     }
 }

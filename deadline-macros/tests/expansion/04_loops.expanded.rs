@@ -6,7 +6,7 @@ pub fn import(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
         async move {
             use rt::Leaf as _;
@@ -18,7 +18,7 @@ pub fn import(
                 let mut rows = 0;
                 for page in pages {
                     if let Some(stopped) = rt::checkpoint() {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<u64, AppError>>(stopped);
                     }
                     rows += rt::At(store(page)).deadline_gate().await?;
                 }
@@ -28,5 +28,6 @@ pub fn import(
                 Ok(rows)
             }
         },
+        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
     )
 }

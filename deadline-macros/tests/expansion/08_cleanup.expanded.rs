@@ -7,7 +7,7 @@ pub fn transfer(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
         const {
             &rt::Spec::<deadline::Millis<1000>>::new("transfer").reserve(100).cleanup(50)
         },
@@ -21,18 +21,19 @@ pub fn transfer(
                 let booked = match rt::guard(book(from, to)).await {
                     Ok(value) => value,
                     Err(stopped) => {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<Receipt, AppError>>(stopped);
                     }
                 }?;
                 Ok(
                     match rt::guard(booked.receipt()).await {
                         Ok(value) => value,
                         Err(stopped) => {
-                            return rt::stop(stopped);
+                            return rt::stop::<Result<Receipt, AppError>>(stopped);
                         }
                     },
                 )
             }
         },
+        |stopped| rt::stop::<Result<Receipt, AppError>>(stopped),
     )
 }

@@ -9,7 +9,7 @@ pub fn run(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::under(
+    rt::Scoped::carrying_under(
         rt::Parent::of(&cx),
         const { &rt::Spec::<_>::new("job") },
         async move {
@@ -22,5 +22,6 @@ pub fn run(
             }
             rt::At(job.run(cx)).deadline_gate().await
         },
+        |stopped| rt::stop::<Result<(), AppError>>(stopped),
     )
 }

@@ -9,7 +9,7 @@ where
         "0.1.0"
     }
     Box::pin(
-        rt::Scoped::new(
+        rt::Scoped::carrying(
             const { &rt::Spec::<deadline::Millis<450>>::new("find") },
             async move {
                 use rt::Leaf as _;
@@ -23,6 +23,7 @@ where
                 };
                 __ret
             },
+            |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
         ),
     )
 }

@@ -6,7 +6,7 @@ pub fn walk(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<1000>>::new("walk") },
         ::std::boxed::Box::pin(async move {
             use rt::Leaf as _;
@@ -23,5 +23,6 @@ pub fn walk(
                     > + ::core::marker::Send + '_,
                 >,
             >,
+        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
     )
 }
