@@ -15,12 +15,12 @@ mod stop;
 pub(crate) mod synchronous;
 
 use crate::model::shape::{self, Shape};
-use crate::model::{Function, Scope};
+use crate::model::{Function, Scope, output};
 use fit::Fit;
 use future::Future;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Expr, ItemFn, ReturnType, Stmt, Type, parse_quote};
+use syn::{Expr, Stmt};
 
 // Input:
 //     #[deadline(budget = "450ms")]
@@ -31,12 +31,12 @@ use syn::{Expr, ItemFn, ReturnType, Stmt, Type, parse_quote};
 // Output:
 //     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
 //         __same_version!("0.1.0");
-//         Scoped::new(const { &Spec::<Millis<450>>::new("load") }, async move {
+//         Scoped::carrying(const { &Spec::<Millis<450>>::new("load") }, async move {
 //             use Leaf as _;
 //             let user = user;
 //             if false { return returns::<Result<Profile, Error>>(); }
 //             { BODY }
-//         })
+//         }, |stopped| stop::<Result<Profile, Error>>(stopped))
 //     }
 pub(crate) fn function(function: Function) -> TokenStream {
     let Function {
@@ -48,7 +48,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
     docs::append(&mut item.attrs, &scope);
 
     let version = version(&scope.runtime.root(Span::mixed_site()));
-    let returned = output(&item);
+    let returned = output::of(&item.sig);
     let mut rewritten = body::Rewritten::default();
     let mut fit = None;
     let can_fit = fit::can_serve(shape, &mut item);
@@ -60,7 +60,6 @@ pub(crate) fn function(function: Function) -> TokenStream {
     });
     let parts = future::Parts {
         scope: &scope,
-        returned: &returned,
         rewritten,
         in_signature: shape == Shape::Returned,
     };
@@ -119,15 +118,4 @@ fn checked(fit: Option<&Fit>, future: Future, scope: &Scope) -> TokenStream {
 fn version(root: &TokenStream) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
     quote!(#root::__same_version! { #version })
-}
-
-/// What the body evaluates to.
-fn output(item: &ItemFn) -> Type {
-    match &item.sig.output {
-        ReturnType::Default => parse_quote!(()),
-        ReturnType::Type(_, ty) if item.sig.asyncness.is_some() => (**ty).clone(),
-        ReturnType::Type(_, ty) => {
-            signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone())
-        }
-    }
 }

@@ -12,7 +12,7 @@ fn merge(
     }
     let call_0 = rt::call();
     let call_1 = rt::call();
-    let future = rt::Scoped::new(
+    let future = rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<1000>>::new("merge") },
         async move {
             use rt::Leaf as _;
@@ -38,6 +38,7 @@ fn merge(
                 Ok(into)
             }
         },
+        |stopped| rt::stop::<Result<Vec<Row>, AppError>>(stopped),
     );
     {
         struct Calls;

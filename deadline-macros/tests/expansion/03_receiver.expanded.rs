@@ -11,7 +11,7 @@ impl Client {
         }
         let call_0 = rt::call();
         let call_1 = rt::call();
-        let future = rt::Scoped::new(
+        let future = rt::Scoped::carrying(
             const { &rt::Spec::<deadline::Millis<2000>>::new("close") },
             async move {
                 use rt::Leaf as _;
@@ -28,6 +28,7 @@ impl Client {
                         .await
                 }
             },
+            |stopped| rt::stop::<Result<(), AppError>>(stopped),
         );
         {
             struct Calls;

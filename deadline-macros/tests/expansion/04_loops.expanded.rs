@@ -7,7 +7,7 @@ pub fn import(
         "0.1.0"
     }
     let call_0 = rt::call();
-    let future = rt::Scoped::new(
+    let future = rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
         async move {
             use rt::Leaf as _;
@@ -19,7 +19,7 @@ pub fn import(
                 let mut rows = 0;
                 for page in pages {
                     if let Some(stopped) = rt::checkpoint() {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<u64, AppError>>(stopped);
                     }
                     rows
                         += rt::At(store(page))
@@ -33,6 +33,7 @@ pub fn import(
                 Ok(rows)
             }
         },
+        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
     );
     {
         struct Calls;

@@ -9,7 +9,7 @@ pub fn transfer(
     }
     let call_0 = rt::call();
     let call_1 = rt::call();
-    let future = rt::Scoped::new(
+    let future = rt::Scoped::carrying(
         const {
             &rt::Spec::<deadline::Millis<1000>>::new("transfer").reserve(100).cleanup(50)
         },
@@ -28,7 +28,7 @@ pub fn transfer(
                 {
                     Ok(value) => value,
                     Err(stopped) => {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<Receipt, AppError>>(stopped);
                     }
                 }?;
                 Ok(
@@ -37,12 +37,13 @@ pub fn transfer(
                     {
                         Ok(value) => value,
                         Err(stopped) => {
-                            return rt::stop(stopped);
+                            return rt::stop::<Result<Receipt, AppError>>(stopped);
                         }
                     },
                 )
             }
         },
+        |stopped| rt::stop::<Result<Receipt, AppError>>(stopped),
     );
     {
         struct Calls;

@@ -10,7 +10,7 @@ where
     }
     Box::pin({
         let call_0 = rt::call();
-        let future = rt::Scoped::new(
+        let future = rt::Scoped::carrying(
             const { &rt::Spec::<deadline::Millis<450>>::new("find") },
             async move {
                 use rt::Leaf as _;
@@ -27,6 +27,7 @@ where
                 };
                 __ret
             },
+            |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
         );
         {
             struct Calls;

@@ -7,7 +7,7 @@ pub fn walk(
         "0.1.0"
     }
     let call_0 = rt::call();
-    let future = rt::Scoped::new(
+    let future = rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<1000>>::new("walk") },
         ::std::boxed::Box::pin(async move {
             use rt::Leaf as _;
@@ -24,6 +24,7 @@ pub fn walk(
                     > + ::core::marker::Send + '_,
                 >,
             >,
+        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
     );
     {
         struct Calls;

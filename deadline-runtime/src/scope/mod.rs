@@ -30,5 +30,5 @@ pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
 pub(crate) use self::outcome::TARGET;
 pub use self::run::Run;
-pub use self::scoped::{Carry, Fallback, OnStop, Parent, Scoped};
+pub use self::scoped::{Carry, CarryBy, Fallback, OnStop, Parent, Scoped};
 pub use self::shield::Shield;

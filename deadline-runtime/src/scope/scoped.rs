@@ -46,6 +46,18 @@ impl<T: FromStopped> OnStop<T> for Carry {
     }
 }
 
+/// The same by a conversion of the expansion's, which has no size. Only there is known what else demands it.
+#[derive(Debug)]
+pub struct CarryBy<S>(S);
+
+impl<T, S: FnMut(Stopped) -> T> OnStop<T> for CarryBy<S> {
+    const MISSING: bool = false;
+
+    fn value(&mut self, stopped: Stopped) -> Option<T> {
+        Some((self.0)(stopped))
+    }
+}
+
 /// A value is returned instead, and recorded as missing.
 #[derive(Debug)]
 pub struct Fallback<K>(Option<K>);
@@ -69,8 +81,7 @@ impl Parent {
     }
 }
 
-// That the output carries a stop is asked for once, where this is used as a future: with the same bound here rustc would
-// report it twice.
+// By hand, as in our tests. That the output carries a stop is asked for where this is used as a future.
 impl<F: Future, B: Figure> Scoped<F, B> {
     /// Captures the ambient context now; the budget starts at the first poll.
     #[inline(always)]
@@ -90,6 +101,30 @@ impl<F: Future, B: Figure> Scoped<F, B> {
         Self {
             life: Life::new(state, body),
             on_stop: Carry,
+            budget: PhantomData,
+        }
+    }
+}
+
+impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output> Scoped<F, B, CarryBy<S>> {
+    /// As `new`, with the conversion.
+    #[inline(always)]
+    pub fn carrying(spec: &'static Spec<B>, body: F, stop: S) -> Self {
+        let state = State::ambient(&spec.operation);
+        Self {
+            life: Life::new(state, body),
+            on_stop: CarryBy(stop),
+            budget: PhantomData,
+        }
+    }
+
+    /// As `carrying`, under an explicit parent.
+    #[inline(always)]
+    pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
+        let state = explicit(parent, spec);
+        Self {
+            life: Life::new(state, body),
+            on_stop: CarryBy(stop),
             budget: PhantomData,
         }
     }
