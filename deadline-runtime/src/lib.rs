@@ -77,6 +77,7 @@
     reason = "opaque code between a deadline and its body copies the whole future at every level"
 )]
 
+mod constant;
 mod context;
 mod figure;
 #[cfg(feature = "http")]
@@ -102,33 +103,11 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 /// What the attributes expand to. Not for use by hand: it changes with them.
 #[doc(hidden)]
 pub mod __rt {
+    pub use crate::constant::Constant;
     pub use crate::scope::{
         At, Carry, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
         Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
     };
-
-    /// The milliseconds of a budget that is a constant.
-    ///
-    /// # Panics
-    /// While the program is compiled, when the constant is not a whole number of milliseconds from one to a year.
-    #[must_use]
-    pub const fn whole_millis(millis: u128) -> u64 {
-        assert!(
-            millis > 0,
-            "a budget of less than a millisecond: timers have a resolution of 1ms"
-        );
-        assert!(
-            millis <= 365 * 24 * 60 * 60 * 1000,
-            "a budget of more than a year"
-        );
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "checked above; there is no const conversion"
-        )]
-        {
-            millis as u64
-        }
-    }
 }
 
 /// Refuses to go together with the attributes of another version.

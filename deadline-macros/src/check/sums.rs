@@ -113,17 +113,15 @@ fn single(placed: &Placed, all: &[Placed], frame: &Frame, faults: &mut Faults) {
             Statement::Budget(budget) => millis(Some(&budget.amount)),
             _ => None,
         });
-    if let (Statement::Budget(_), Some(outer)) =
-        (&placed.statement, outer.min().filter(|outer| own > *outer))
-    {
-        faults.at(
-            amount.span,
-            format!(
-                "this budget of {} is inside one of {}, which always ends first",
-                figure(own),
-                figure(outer)
+    if let Some(outer) = outer.min().filter(|outer| own > *outer) {
+        let (own, outer) = (figure(own), figure(outer));
+        let message = match placed.statement {
+            Statement::Shield(_) => format!(
+                "this shield of {own} is inside a budget of {outer}, which does not end it and would be overrun\naccepted is up to \"{outer}\", or take the shielded part out of the budget"
             ),
-        );
+            _ => format!("this budget of {own} is inside one of {outer}, which always ends first"),
+        };
+        faults.at(amount.span, message);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
 //! alone, because they run in another place or at another time.
 
+use super::rounds::Rounds;
 use super::{awaits, statements, stop};
 use crate::model::Scope;
 use crate::parse::statement::Statement;
@@ -37,6 +38,7 @@ pub(super) fn rewrite(body: &mut Block, scope: &Scope, statements: &[Placed]) ->
         scope,
         statements,
         cover: Vec::new(),
+        rounds: Rounds::default(),
         needs: Rewritten::default(),
     };
     rewriter.visit_block_mut(body);
@@ -48,12 +50,14 @@ pub(super) struct Rewriter<'a> {
     statements: &'a [Placed],
     /// What the awaits at this place are under; the last one counts.
     cover: Vec<Cover<'a>>,
+    pub(super) rounds: Rounds,
     needs: Rewritten,
 }
 
 pub(super) enum Cover<'a> {
     Nothing,
-    Limit(Option<&'a Expr>),
+    /// With its fallback.
+    Limit(Option<Expr>),
     Shield(&'a Placed),
 }
 
@@ -167,22 +171,27 @@ impl<'a> Rewriter<'a> {
             && !placed
                 .iter()
                 .any(|placed| matches!(placed.statement, Statement::NoCheckpoint));
-        let (outside, body, token) = match expr {
+        let (outside, body, label, token) = match expr {
             Expr::ForLoop(ExprForLoop {
                 expr,
                 body,
+                label,
                 for_token,
                 ..
-            }) => (Some(expr), body, for_token.span),
+            }) => (Some(expr), body, label, for_token.span),
             Expr::While(ExprWhile {
                 cond,
                 body,
+                label,
                 while_token,
                 ..
-            }) => (Some(cond), body, while_token.span),
+            }) => (Some(cond), body, label, while_token.span),
             Expr::Loop(ExprLoop {
-                body, loop_token, ..
-            }) => (None, body, loop_token.span),
+                body,
+                label,
+                loop_token,
+                ..
+            }) => (None, body, label, loop_token.span),
             _ => return,
         };
         if let Some(budget) = per_round {
@@ -190,9 +199,9 @@ impl<'a> Rewriter<'a> {
                 self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
             }
             let start = statements::start(self, &budget.amount, &statements::first_called_in(body));
-            self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| {
-                rewriter.visit_block_mut(body);
-            });
+            let cover = Cover::Limit(statements::fallback(self, budget));
+            self.rounds.enter(label.as_ref(), token);
+            self.under(cover, |rewriter| rewriter.visit_block_mut(body));
             if checked {
                 self.checkpoint(body, token);
             }
@@ -201,11 +210,14 @@ impl<'a> Rewriter<'a> {
             if let Some(outside) = outside {
                 self.visit_expr_mut(outside);
             }
+            self.rounds.enter(label.as_ref(), token);
             self.visit_block_mut(body);
             if checked {
                 self.checkpoint(body, token);
             }
         }
+        let ours = self.rounds.leave(label.as_ref());
+        *label = label.take().or(ours);
     }
 
     fn arguments(&mut self, mac: &mut Macro) {

@@ -17,6 +17,8 @@ pub(super) struct Parts<'a> {
     pub(super) scope: &'a Scope,
     pub(super) returned: &'a Type,
     pub(super) rewritten: Rewritten,
+    /// Whether the signature says the budget.
+    pub(super) in_signature: bool,
 }
 
 /// `Scoped::new(SPEC, async move { … })` in one of its forms.
@@ -89,7 +91,7 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     let scope = parts.scope;
     let span = scope.place;
     let private = scope.runtime.private(span);
-    let spec = spec::scope(scope);
+    let spec = spec::scope(scope, parts.in_signature);
     let block = boxed(block, parts, span);
     let parent = match &scope.parent {
         Some(Parent::Parameter(name)) => {

@@ -6,6 +6,7 @@ mod docs;
 mod future;
 mod lints;
 mod parameters;
+mod rounds;
 mod signature;
 mod spec;
 mod statements;
@@ -54,11 +55,13 @@ pub(crate) fn function(function: Function) -> TokenStream {
         scope: &scope,
         returned: &returned,
         rewritten,
+        in_signature: shape == Shape::Returned,
     };
 
     match shape {
         Shape::Returned | Shape::Kept => {
-            let rebound = parameters::rebind(&mut item.sig, shape == Shape::Kept, &scope);
+            let read_by_others = shape::keeps_its_form(&item);
+            let rebound = parameters::rebind(&mut item.sig, read_by_others, &scope);
             let future = Future::around(&item, &rebound, &parts);
             lints::allow_future_output(&mut item, &returned);
             let tail = if shape == Shape::Returned {

@@ -56,7 +56,7 @@ fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
         Amount::Path(path) => {
             let span = given.span;
             let private = runtime.private(span);
-            quote_spanned!(span=> #private::whole_millis(#path.as_millis()))
+            quote_spanned!(span=> #private::Constant(#path).whole_millis())
         }
     }
 }
@@ -64,10 +64,15 @@ fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
 // Input:   #[deadline(budget = "900ms", reserve = "100ms")] … dashboard
 // Output:  const { &Spec::<Millis<900>>::new("dashboard").reserve(100) }
 //
-// The tokens have the place of the literal, because that is the file and line which `Stopped::limited_by()` shows.
-pub(super) fn scope(scope: &Scope) -> TokenStream {
+// The tokens have the place of the literal, because that is the file and line which `Stopped::limited_by()` shows. Where
+// the signature says the budget, a `const` in it is not worked out again: what is wrong with it would be said twice.
+pub(super) fn scope(scope: &Scope, in_signature: bool) -> TokenStream {
     let span = scope.anchor;
-    let budget = budget(scope, span);
+    let budget = if in_signature && by_path(scope) {
+        quote_spanned!(span=> _)
+    } else {
+        budget(scope, span)
+    };
     let private = scope.runtime.private(span);
     let name = literal(&scope.name, span);
     let reserve = setting("reserve", scope.reserve.as_ref(), &scope.runtime, span);
@@ -78,6 +83,13 @@ pub(super) fn scope(scope: &Scope) -> TokenStream {
     quote_spanned! {span=>
         const { &#private::Spec::<#budget>::new(#name) #reserve #min #cleanup #parent }
     }
+}
+
+fn by_path(scope: &Scope) -> bool {
+    [&scope.budget, &scope.plan]
+        .into_iter()
+        .flatten()
+        .any(|given| matches!(given.value, Amount::Path(_)))
 }
 
 // Input:   #[budget("250ms")] … orders.recent(user).await

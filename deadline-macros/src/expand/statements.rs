@@ -118,8 +118,8 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
             }
         }
         Some(covering) => {
-            let start = enter(rewriter, covering, &first_called_in_expr(expr));
-            rewriter.under(covering.cover(), |rewriter| whole(rewriter, expr, placed));
+            let (start, cover) = covering.open(rewriter, expr);
+            rewriter.under(cover, |rewriter| whole(rewriter, expr, placed));
             covering.close(expr, start.as_ref());
         }
         None => whole(rewriter, expr, placed),
@@ -130,8 +130,8 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
 fn covered<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, covering: Option<Covering<'a>>) {
     match covering {
         Some(covering) => {
-            let start = enter(rewriter, covering, &first_called_in_expr(expr));
-            rewriter.under(covering.cover(), |rewriter| rewriter.visit_expr_mut(expr));
+            let (start, cover) = covering.open(rewriter, expr);
+            rewriter.under(cover, |rewriter| rewriter.visit_expr_mut(expr));
             covering.close(expr, start.as_ref());
         }
         None => rewriter.visit_expr_mut(expr),
@@ -152,10 +152,17 @@ enum Covering<'a> {
 }
 
 impl<'a> Covering<'a> {
-    fn cover(self) -> Cover<'a> {
+    /// What begins in front of the expression, and what its awaits are under.
+    fn open(self, rewriter: &mut Rewriter<'a>, expr: &mut Expr) -> (Option<Stmt>, Cover<'a>) {
         match self {
-            Covering::Budget(budget) => Cover::Limit(budget.fallback.as_ref()),
-            Covering::Shield(placed) => Cover::Shield(placed),
+            Covering::Budget(budget) => {
+                let start = start(rewriter, &budget.amount, &first_called_in_expr(expr));
+                if budget.fallback.is_some() {
+                    rewriter.rounds.label(expr);
+                }
+                (Some(start), Cover::Limit(fallback(rewriter, budget)))
+            }
+            Covering::Shield(placed) => (None, Cover::Shield(placed)),
         }
     }
 
@@ -166,27 +173,41 @@ impl<'a> Covering<'a> {
                 label(expr, start);
             } else {
                 let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
-                *expr = block(quote_spanned!(span=> { #start #expr }), expr);
+                let attrs = attributes(expr);
+                *expr = block(attrs, quote_spanned!(span=> { #start #expr }), expr);
             }
         }
     }
 }
 
-fn enter(rewriter: &Rewriter, covering: Covering, name: &str) -> Option<Stmt> {
-    match covering {
-        Covering::Budget(budget) => Some(start(rewriter, &budget.amount, name)),
-        Covering::Shield(_) => None,
-    }
+/// The fallback as it may stand inside the labelled block.
+pub(super) fn fallback(rewriter: &mut Rewriter, budget: &Budget) -> Option<Expr> {
+    let mut fallback = budget.fallback.clone()?;
+    rewriter.rounds.label(&mut fallback);
+    Some(fallback)
 }
 
 fn label(expr: &mut Expr, start: Option<&Stmt>) {
     let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
-    *expr = block(quote_spanned!(span=> 'budget: { #start #expr }), expr);
+    let attrs = attributes(expr);
+    *expr = block(
+        attrs,
+        quote_spanned!(span=> 'budget: { #start #expr }),
+        expr,
+    );
+}
+
+/// The user's attributes, which stay on the statement as a whole.
+fn attributes(expr: &mut Expr) -> Vec<Attribute> {
+    crate::syntax::attrs_mut(expr).map_or_else(Vec::new, std::mem::take)
 }
 
 /// A block in the tree, so that the printer knows where it needs parentheses.
-fn block(tokens: TokenStream, otherwise: &Expr) -> Expr {
-    syn::parse2::<syn::ExprBlock>(tokens).map_or_else(|_| otherwise.clone(), Expr::Block)
+fn block(attrs: Vec<Attribute>, tokens: TokenStream, otherwise: &Expr) -> Expr {
+    match syn::parse2::<syn::ExprBlock>(tokens) {
+        Ok(block) => Expr::Block(syn::ExprBlock { attrs, ..block }),
+        Err(_) => otherwise.clone(),
+    }
 }
 
 fn cover<'a>(placed: &[&'a Placed]) -> Option<Covering<'a>> {

@@ -7,11 +7,12 @@ use super::statement::{self, Kind, Statement, name_span};
 use crate::faults::Faults;
 use crate::syntax::{self, Known, attrs_mut, has_statement_attributes, mentions};
 use proc_macro2::{Literal, Span};
+use quote::ToTokens as _;
 use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprConst, ExprLit, ExprReturn,
-    ExprTry, Item, Lit, Local, Macro, Meta, Pat, StmtMacro, Type, parse_quote,
+    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprBinary, ExprClosure, ExprConst, ExprLit,
+    ExprReturn, ExprTry, Item, Lit, Local, Macro, Meta, Pat, StmtMacro, Type, parse_quote,
 };
 
 /// An attribute and the place it was found at.
@@ -26,6 +27,8 @@ pub(crate) struct Placed {
     pub(crate) within: Vec<usize>,
     /// Awaits whose future contains another await; a shield cannot serve those.
     pub(crate) nested_awaits: Vec<Span>,
+    /// The operator whose right side it leaves out, although something is awaited there.
+    pub(crate) cut_off: Option<String>,
 }
 
 /// Takes our attributes out of a body.
@@ -54,6 +57,16 @@ pub(crate) fn mark(attr: &Attribute) -> Option<usize> {
         },
         _ => None,
     }
+}
+
+/// The number of the attribute in front of an expression, which may be that of its first operand alone.
+fn first_mark(expr: &Expr) -> Option<usize> {
+    let first = match expr {
+        Expr::Binary(expr) => first_mark(&expr.left),
+        Expr::Cast(expr) => first_mark(&expr.expr),
+        _ => None,
+    };
+    first.or_else(|| syntax::attrs(expr).iter().find_map(mark))
 }
 
 struct Collector<'a> {
@@ -85,6 +98,7 @@ impl Collector<'_> {
                 awaits: 0,
                 within: [&*self.open, &*opened].concat(),
                 nested_awaits: Vec::new(),
+                cut_off: None,
             });
             opened.push(number);
             let name = proc_macro2::Ident::new(MARK, Span::call_site());
@@ -188,6 +202,19 @@ impl VisitMut for Collector<'_> {
             self.covering(opened, |collector| {
                 visit_mut::visit_expr_mut(collector, expr);
             });
+        }
+    }
+
+    fn visit_expr_binary_mut(&mut self, expr: &mut ExprBinary) {
+        self.visit_expr_mut(&mut expr.left);
+        let before = self.awaits;
+        self.visit_expr_mut(&mut expr.right);
+        // Where both sides have an attribute of their own, the user knows what each of them covers.
+        if self.awaits > before && first_mark(&expr.right).is_none() {
+            let operator = expr.op.to_token_stream().to_string();
+            if let Some(placed) = first_mark(&expr.left).and_then(|at| self.placed.get_mut(at)) {
+                placed.cut_off = Some(operator);
+            }
         }
     }
 

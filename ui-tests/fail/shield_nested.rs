@@ -1,5 +1,4 @@
-//! A fallback of a statement that continues the loop around it.
-#![deny(warnings)]
+//! An await inside a shielded expression.
 use deadline_runtime::{Stopped, deadline};
 
 async fn fetch(n: u32) -> Result<u32, Stopped> {
@@ -8,13 +7,9 @@ async fn fetch(n: u32) -> Result<u32, Stopped> {
 
 #[deadline(budget = "1s")]
 async fn load(n: u32) -> Result<u32, Stopped> {
-    let mut sum = 0;
-    for i in 0..n {
-        #[budget("10ms", fallback = continue)]
-        let i = fetch(i).await?;
-        sum += i;
-    }
-    Ok(sum)
+    #[shield("50ms")]
+    let n = fetch(fetch(n).await?).await?;
+    Ok(n)
 }
 
 fn main() {
