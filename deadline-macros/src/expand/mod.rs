@@ -3,6 +3,7 @@
 mod awaits;
 mod body;
 mod docs;
+mod fit;
 mod future;
 mod lints;
 mod parameters;
@@ -13,8 +14,9 @@ mod statements;
 mod stop;
 pub(crate) mod synchronous;
 
-use crate::model::Function;
 use crate::model::shape::{self, Shape};
+use crate::model::{Function, Scope};
+use fit::Fit;
 use future::Future;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
@@ -48,7 +50,12 @@ pub(crate) fn function(function: Function) -> TokenStream {
     let version = version(&scope.runtime.root(Span::mixed_site()));
     let returned = output(&item);
     let mut rewritten = body::Rewritten::default();
+    let mut fit = None;
+    let can_fit = fit::can_serve(shape, &mut item);
     shape::with_own_body(shape, &mut item.block, |own| {
+        if can_fit {
+            fit = Fit::of(own, &item.sig, &scope, &statements);
+        }
         rewritten = body::rewrite(own, &scope, &statements);
     });
     let parts = future::Parts {
@@ -68,7 +75,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
                 signature::return_the_future(&mut item.sig, &scope);
                 lints::allow_refinement(&mut item);
                 lints::allow_must_use(&mut item);
-                future.into_tokens()
+                checked(fit.as_ref(), future, &scope)
             } else {
                 let future = future.into_tokens();
                 let span = Span::mixed_site().located_at(item.sig.ident.span());
@@ -83,8 +90,13 @@ pub(crate) fn function(function: Function) -> TokenStream {
             let context = parameters::context(&item.sig, &scope);
             shape::with_future(&mut item.block, |future| {
                 if let Expr::Async(block) = future {
-                    let wrapped = Future::of(block, &context, &parts).into_tokens();
-                    *future = Expr::Verbatim(wrapped);
+                    let wrapped = Future::of(block, &context, &parts);
+                    let wrapped = checked(fit.as_ref(), wrapped, &scope);
+                    *future = Expr::Verbatim(if fit.is_some() {
+                        quote!({ #wrapped })
+                    } else {
+                        wrapped
+                    });
                 }
             });
             item.block
@@ -93,6 +105,14 @@ pub(crate) fn function(function: Function) -> TokenStream {
         }
     }
     item.into_token_stream()
+}
+
+fn checked(fit: Option<&Fit>, future: Future, scope: &Scope) -> TokenStream {
+    let future = future.into_tokens();
+    match fit {
+        Some(fit) => fit.around(&future, scope),
+        None => future,
+    }
 }
 
 /// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.

@@ -1,6 +1,8 @@
 //! What is to be built. Nothing here changes once it has been checked.
 
+pub(crate) mod calls;
 pub(crate) mod flow;
+pub(crate) mod names;
 pub(crate) mod runtime;
 pub(crate) mod shape;
 
