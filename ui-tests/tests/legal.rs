@@ -107,7 +107,7 @@ mod under_cfg {
 }
 
 mod unknown {
-    use super::{Answer, Budgeted, Duration, Future, Pin, deadline, load, long, ready};
+    use super::{Answer, Budgeted, Duration, Pin, deadline, load, long, ready};
 
     #[deadline(budget = "1ms")]
     async fn parameter<F: Future<Output = u32>>(future: F) -> Answer {

@@ -22,7 +22,8 @@ pub(crate) enum Ended<'a> {
     Dropped(Cause),
 }
 
-/// A scope that ran without any limit: counted, because it is what the crate exists to find.
+/// A scope that runs without any limit: counted in its request and told in an event that a metrics layer can count,
+/// because it is what the crate exists to find.
 pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
     if let Some(node) = node {
         node.records().unbounded();
