@@ -399,49 +399,29 @@ mod forms {
         base.get().await
     }
 
-    /// 40 short ones in nested branches and loops.
     #[deadline(budget = "400ms")]
-    async fn deep(id: u32) -> Answer {
-        let mut id = id;
+    async fn leaves_in_many_ways(mut id: u32) -> Answer {
         'out: loop {
             match id {
-                0 => loop {
-                    if let 1 = id {
-                        while id > 1 {
-                            for _ in 0..id {
-                                if id > 3 {
-                                    id = match load(id).await {
-                                        Ok(id) if id > 7 => break 'out,
-                                        Ok(id) => id,
-                                        Err(stopped) => return Err(stopped),
-                                    };
-                                } else {
-                                    continue 'out;
-                                }
+                0 => return load(id).await,
+                1 => {
+                    while id > 1 {
+                        for next in 0..3 {
+                            if next > 1 {
+                                id = match load(id).await {
+                                    Ok(id) if id > 7 => break 'out,
+                                    Ok(id) => id,
+                                    Err(stopped) => return Err(stopped),
+                                };
+                                continue 'out;
                             }
                         }
                     }
-                    break;
-                },
-                1 => return load(id).await,
+                }
                 _ => break,
             }
         }
         Ok(id)
-    }
-
-    #[deadline(budget = "5s")]
-    #[rustfmt::skip]
-    async fn hundred_and_thirty(id: u32) -> Answer {
-        let mut sum = id;
-        macro_rules! ten { () => {
-            sum += 1;
-        } }
-        ten!();
-        sum += ready(1).await; sum += ready(1).await; sum += ready(1).await; sum += ready(1).await; sum += ready(1).await;
-        sum += ready(1).await; sum += ready(1).await; sum += ready(1).await; sum += ready(1).await; sum += ready(1).await;
-        sum += ready(1).await; sum += ready(1).await; sum += ready(1).await; sum += ready(1).await; sum += ready(1).await;
-        Ok(sum)
     }
 }
 

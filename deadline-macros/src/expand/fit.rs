@@ -10,7 +10,7 @@ use crate::parse::amount::Amount;
 use crate::parse::statement::Statement;
 use crate::parse::statements::Placed;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Block, Expr, GenericParam, ItemFn, Signature};
 
 /// Longer tuples are put into tuples, and these into a closure: rustc shows the type under the message.
@@ -205,7 +205,16 @@ fn can_be_constant(sig: &Signature, scope: &Scope, statements: &[Placed]) -> boo
         .params
         .iter()
         .any(|param| matches!(param, GenericParam::Const(_)));
-    !names_self && !has_consts
+    !names_self && !has_consts && !has_our_names(sig)
+}
+
+/// A parameter called `call_0` would be taken for a slot.
+fn has_our_names(sig: &Signature) -> bool {
+    let is_ours = |word: &str| {
+        word.strip_prefix("call_")
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    crate::syntax::mentions(sig.inputs.to_token_stream(), &is_ours)
 }
 
 // Output:  hold(&STEP)
