@@ -49,7 +49,9 @@ impl Context {
     /// It is the scope's own: cancelling it stops this scope and what it started, not its siblings.
     #[must_use]
     pub fn current() -> Self {
-        Self(current::with(|frame| frame.own_node().cloned()).flatten())
+        current::with(|frame| frame.own_node().cloned())
+            .flatten()
+            .map_or(Self::none(), Self::from_node)
     }
 
     /// No deadline, no cancellation, no request: for shared work that must not end with whoever happened to start it,
@@ -72,7 +74,8 @@ impl Context {
         RootBuilder::new(operation, Location::caller())
     }
 
-    pub(crate) const fn from_node(node: Arc<Node>) -> Self {
+    pub(crate) fn from_node(node: Arc<Node>) -> Self {
+        node.hand_out();
         Self(Some(node))
     }
 
@@ -327,7 +330,7 @@ impl Future for Cancelled {
         // Where nothing is enforced nothing is ever stopped.
         if let Some(node) = this.context.node().filter(|node| node.mode.enforces()) {
             this.driver
-                .wait(node.limits.soft, Some(node.clone()), None, false, cx);
+                .wait(node.limits.soft, Some(node), None, false, cx);
         }
         Poll::Pending
     }

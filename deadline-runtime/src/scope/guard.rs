@@ -68,7 +68,7 @@ fn deliver(
     cx: &mut task::Context<'_>,
 ) -> Option<Poll<Stopped>> {
     crate::trip::count();
-    current::with_path(|frame, path| {
+    current::with_below(|frame, below| {
         let now = Deadline::now();
         let cause = frame.stopped(|| now)?;
         if frame.delivered && !*yielded {
@@ -77,7 +77,7 @@ fn deliver(
             return Some(Poll::Pending);
         }
         frame.delivered = true;
-        let stopped = frame.stop_error(cause, Phase::Wait, now, location, path.to_vec());
+        let stopped = frame.stop_error(cause, Phase::Wait, now, location, frame.path(&below));
         frame.note_stop(&stopped);
         Some(Poll::Ready(stopped))
     })

@@ -114,6 +114,7 @@ impl Budget {
     }
 
     /// The time this budget grants when the parent has `left`.
+    #[inline]
     pub(crate) fn granted(&self, left: Option<Duration>) -> Option<Duration> {
         match self.cap {
             Cap::Inherited => None,
@@ -123,6 +124,7 @@ impl Budget {
     }
 
     /// The least that must be left before the work's own end, given what it was granted.
+    #[inline]
     pub(crate) fn least(&self, granted: Option<Duration>) -> Duration {
         match self.min {
             Min::Time(min) => min,
@@ -133,7 +135,11 @@ impl Budget {
     }
 
     /// What is kept back between the end of work and the hard end.
+    #[inline]
     pub(crate) fn kept(&self) -> Duration {
+        if self.reserve.is_zero() && self.cleanup.is_zero() {
+            return Duration::ZERO;
+        }
         self.reserve.saturating_add(self.cleanup)
     }
 }

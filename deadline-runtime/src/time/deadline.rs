@@ -49,8 +49,7 @@ impl Deadline {
     #[must_use]
     pub fn at(instant: Instant) -> Self {
         let since = instant.saturating_duration_since(*EPOCH);
-        let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        Self(NonZeroU64::new(nanos).unwrap_or(NonZeroU64::MIN))
+        Self(NonZeroU64::new(nanos(since)).unwrap_or(NonZeroU64::MIN))
     }
 
     /// `duration` from now; more than a year counts as a year.
@@ -97,10 +96,18 @@ impl Deadline {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
+    /// Whether less than `least` lies between `earlier` and this.
+    #[inline]
+    pub(crate) fn is_within(self, least: Duration, earlier: Self) -> bool {
+        self.0.get().saturating_sub(earlier.0.get()) < nanos(least)
+    }
+
+    #[inline]
     pub(crate) fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration.min(LONGEST))))
     }
 
+    #[inline]
     pub(crate) fn minus(self, duration: Duration) -> Self {
         let left = self.0.get().saturating_sub(nanos(duration));
         Self(NonZeroU64::new(left).unwrap_or(NonZeroU64::MIN))
@@ -123,8 +130,12 @@ impl Deadline {
     }
 }
 
+#[inline]
 fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 impl From<Instant> for Deadline {
