@@ -157,6 +157,13 @@ impl Keep for Carry {
     }
 }
 
+impl<S: Copy> Keep for CarryBy<S> {
+    #[inline]
+    fn take(&mut self) -> Self {
+        Self(self.0)
+    }
+}
+
 impl<K> Keep for Fallback<K> {
     #[inline]
     fn take(&mut self) -> Self {
@@ -188,7 +195,7 @@ impl<T: FromStopped> OnStop<T> for Carry {
 #[derive(Debug)]
 pub struct CarryBy<S>(S);
 
-impl<T, S: FnMut(Stopped) -> T> OnStop<T> for CarryBy<S> {
+impl<T, S: FnMut(Stopped) -> T + Copy> OnStop<T> for CarryBy<S> {
     const MISSING: bool = false;
 
     fn value(&mut self, stopped: Stopped) -> Option<T> {
@@ -236,27 +243,19 @@ impl<F: Future, B: Figure> Scoped<F, B> {
     }
 }
 
-impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output> Scoped<F, B, CarryBy<S>> {
+impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output + Copy> Scoped<F, B, CarryBy<S>> {
     /// As `new`, with the conversion.
     #[inline(always)]
     pub fn carrying(spec: &'static Spec<B>, body: F, stop: S) -> Self {
         let state = State::ambient(&spec.operation);
-        Self {
-            life: Life::new(state, body),
-            on_stop: CarryBy(stop),
-            budget: PhantomData,
-        }
+        Self::of(state, CarryBy(stop), body)
     }
 
     /// As `carrying`, under an explicit parent.
     #[inline(always)]
     pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
         let state = explicit(parent, spec);
-        Self {
-            life: Life::new(state, body),
-            on_stop: CarryBy(stop),
-            budget: PhantomData,
-        }
+        Self::of(state, CarryBy(stop), body)
     }
 }
 
