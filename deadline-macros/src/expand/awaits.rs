@@ -23,19 +23,16 @@ pub(super) fn gate(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -
 }
 
 // Input:   EXPR.await
-// Output:  match guard(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
+// Output:  match At(guard(EXPR).await).deadline_settle() { Ok(value) => value, Err(stopped) => return STOP }
 pub(super) fn guard(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
     let attrs = attributes(&mut awaited);
     let span = Span::mixed_site().located_at(awaited.base.span());
     let private = scope.runtime.private(span);
     let base = counted(argument(&awaited.base), call, scope);
     let future = quote_spanned!(span=> #private::guard(#base));
-    settled(
-        attrs,
-        awaiting(awaited, future),
-        &stop::leave(scope, span),
-        span,
-    )
+    let guarded = awaiting(awaited, future);
+    let settle = Expr::Verbatim(quote_spanned!(span=> #private::At(#guarded).deadline_settle()));
+    settled(attrs, settle, &stop::leave(scope, span), span)
 }
 
 // Input:   EXPR.await

@@ -129,6 +129,7 @@ impl<'a> Rewriter<'a> {
             })) => awaits::shield(awaited, &shield.amount, &name, scope),
             _ if scope.cleanup.is_some() => {
                 self.needs.probes |= call.is_some();
+                self.needs.settles = true;
                 awaits::guard(awaited, call, scope)
             }
             _ if scope.gates() => {

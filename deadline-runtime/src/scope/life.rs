@@ -93,6 +93,8 @@ pub(crate) enum Flag {
     Quiet = 1 << 10,
     /// Runs something under the context of a scope that is written down itself.
     Again = 1 << 11,
+    /// The program itself asked for this limit: it holds in every mode.
+    Always = 1 << 12,
 }
 
 /// A set of [`Flag`]s.
@@ -308,7 +310,14 @@ impl State {
 
     #[inline]
     pub(super) fn limits(&self) -> Limits {
-        Limits::of(self.hard, self.description().budget.kept())
+        match (self.operation, &self.node) {
+            // A context that is entered again has had its reserve taken off; what polls it may still end earlier.
+            (None, Some(node)) if node.limits.hard.is_some() => Limits {
+                soft: Deadline::earlier(node.limits.soft, self.hard),
+                hard: self.hard,
+            },
+            _ => Limits::of(self.hard, self.description().budget.kept()),
+        }
     }
 
     /// If something inside was ended by exactly this scope's limit: that stop, as this scope would have reported it.
@@ -479,7 +488,18 @@ impl State {
             if self.unenforced == Unenforced::Nothing {
                 self.unenforced = Unenforced::Waited;
             }
-            return self.wait(frame, outer, None);
+            let end = self.hard.filter(|_| self.flags.has(Flag::Always));
+            let now = end.map(|_| Deadline::now());
+            return match (end, now) {
+                (Some(end), Some(now)) if end <= now => {
+                    self.cause = Some(self.limit_cause());
+                    Turn::End {
+                        now,
+                        at: frame.seen.at,
+                    }
+                }
+                _ => self.wait(frame, outer, end),
+            };
         }
         let now = *frame.seen.now.get_or_insert_with(Deadline::now);
         match self.phase {
@@ -553,7 +573,7 @@ impl State {
             return soft;
         }
         let slack = Duration::from_millis(5).min(budget.reserve / 4);
-        soft.map(|soft| soft.plus(slack))
+        Deadline::earlier(soft.map(|soft| soft.plus(slack)), self.hard)
     }
 
     /// Why the scope has to stop by `now`, if it has to. The order of events decides: a cancel after the end of work

@@ -84,7 +84,6 @@ impl<F, B, K: Keep> Scoped<F, B, K> {
         }
     }
 
-    #[cfg(feature = "http")]
     pub(super) fn state_mut(&mut self) -> Option<&mut State> {
         match self {
             Self::Alive { state, .. } => Some(state),
