@@ -374,7 +374,7 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Run<F::IntoFutur
         "timeout",
         Budget::new(duration),
         Location::caller(),
+        true,
     );
-    let end = context.0.as_ref().map(|node| node.started.plus(duration));
-    Run::always(context.0, end, future.into_future())
+    Run::always(context.0, future.into_future())
 }
