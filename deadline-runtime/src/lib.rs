@@ -105,8 +105,8 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 pub mod __rt {
     pub use crate::constant::Constant;
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed,
-        OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
+        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
     };
 }
 
