@@ -21,7 +21,7 @@ impl Constant<Duration> {
     pub const fn whole_millis(self) -> u64 {
         let millis = self.0.as_millis();
         assert!(
-            self.0.subsec_nanos() % 1_000_000 == 0,
+            self.0.subsec_nanos().is_multiple_of(1_000_000),
             "this constant is not a whole number of milliseconds, and timers have a resolution of 1ms: accepted is from 1ms to 1 year (365 days)"
         );
         assert!(
@@ -74,6 +74,7 @@ impl<T> Deref for Constant<T> {
 impl<T> NoFigure<T> {
     /// Does not compile.
     #[must_use]
+    #[allow(clippy::unused_self, reason = "looked up as a method")]
     pub const fn whole_millis(&self) -> u64
     where
         T: SaysHowLong,

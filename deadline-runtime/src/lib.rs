@@ -109,8 +109,8 @@ pub mod __rt {
         Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, many_calls, nothing,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed,
-        OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
+        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
     };
 }
 

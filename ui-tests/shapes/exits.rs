@@ -127,6 +127,7 @@ async fn inner_loop(n: u32) -> Result<u32, Failure> {
             if sum > 100 {
                 continue;
             }
+            sum += at_once(0).await;
         }
     }
     Ok(sum)

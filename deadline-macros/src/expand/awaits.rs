@@ -7,7 +7,7 @@ use crate::parse::amount::Amount;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Arm, Attribute, Expr, ExprAwait, ExprMatch, Pat, Token, token};
+use syn::{Arm, Attribute, Expr, ExprAwait, ExprMatch, Lifetime, Pat, Token, token};
 
 // Input:   EXPR.await
 // Output:  At(EXPR).deadline_gate().await
@@ -52,7 +52,12 @@ pub(super) fn limit(mut awaited: ExprAwait, scope: &Scope) -> Expr {
 
 // Input:   EXPR.await
 // Output:  match limit.run_or_miss(EXPR).await.deadline_settle() { Ok(value) => value, Err(stopped) => break 'budget FALLBACK }
-pub(super) fn limit_or(mut awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Expr {
+pub(super) fn limit_or(
+    mut awaited: ExprAwait,
+    fallback: &Expr,
+    label: &Lifetime,
+    scope: &Scope,
+) -> Expr {
     let attrs = attributes(&mut awaited);
     let span = Span::mixed_site().located_at(awaited.base.span());
     let base = argument(&awaited.base);
@@ -63,7 +68,7 @@ pub(super) fn limit_or(mut awaited: ExprAwait, fallback: &Expr, scope: &Scope) -
     let out = if stop::diverges(fallback) {
         value
     } else {
-        quote_spanned!(span=> break 'budget #value)
+        quote_spanned!(span=> break #label #value)
     };
     settled(attrs, settle, &out, span)
 }

@@ -1,7 +1,7 @@
 //! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
 //! alone, because they run in another place or at another time.
 
-use super::rounds::Rounds;
+use super::labels::{self, Rounds};
 use super::{awaits, statements, stop};
 use crate::model::{Scope, calls, names};
 use crate::parse::statement::Statement;
@@ -103,6 +103,14 @@ impl<'a> Rewriter<'a> {
             .any(|cover| matches!(cover, Cover::Limit(_)))
     }
 
+    /// How many blocks with a fallback are around this place.
+    pub(super) fn replaceable(&self) -> usize {
+        self.cover
+            .iter()
+            .filter(|cover| matches!(cover, Cover::Limit(Some(_))))
+            .count()
+    }
+
     pub(super) fn is_covered(&self) -> bool {
         matches!(self.cover.last(), Some(Cover::Limit(_) | Cover::Shield(_)))
     }
@@ -121,7 +129,8 @@ impl<'a> Rewriter<'a> {
             Some(Cover::Limit(None)) => awaits::limit(awaited, scope),
             Some(Cover::Limit(Some(fallback))) => {
                 self.needs.settles = true;
-                awaits::limit_or(awaited, fallback, scope)
+                let label = labels::budget(self.replaceable() - 1, awaited.await_token.span);
+                awaits::limit_or(awaited, fallback, &label, scope)
             }
             Some(Cover::Shield(Placed {
                 statement: Statement::Shield(shield),

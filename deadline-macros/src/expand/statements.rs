@@ -1,7 +1,7 @@
 //! `#[budget]` and `#[shield]` on statements and expressions.
 
 use super::body::{Cover, Rewriter};
-use super::spec;
+use super::{labels, spec};
 use crate::model::names::first_called_in_expr;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -111,13 +111,13 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
         Some(Covering::Budget(budget)) if per_round(placed).is_some() => {
             whole(rewriter, expr, placed);
             if budget.fallback.is_some() {
-                label(expr, None);
+                labelled(rewriter, expr, None);
             }
         }
         Some(covering) => {
             let (start, cover) = covering.open(rewriter, expr);
             rewriter.under(cover, |rewriter| whole(rewriter, expr, placed));
-            covering.close(expr, start.as_ref());
+            covering.close(rewriter, expr, start.as_ref());
         }
         None => whole(rewriter, expr, placed),
     }
@@ -129,7 +129,7 @@ fn covered<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, covering: Option<Co
         Some(covering) => {
             let (start, cover) = covering.open(rewriter, expr);
             rewriter.under(cover, |rewriter| rewriter.visit_expr_mut(expr));
-            covering.close(expr, start.as_ref());
+            covering.close(rewriter, expr, start.as_ref());
         }
         None => rewriter.visit_expr_mut(expr),
     }
@@ -164,10 +164,10 @@ impl<'a> Covering<'a> {
     }
 
     // Output:  { let limit = …; EXPR }    or with a fallback    'budget: { let limit = …; EXPR }
-    fn close(self, expr: &mut Expr, start: Option<&Stmt>) {
+    fn close(self, rewriter: &Rewriter, expr: &mut Expr, start: Option<&Stmt>) {
         if let Covering::Budget(budget) = self {
             if budget.fallback.is_some() {
-                label(expr, start);
+                labelled(rewriter, expr, start);
             } else {
                 let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
                 let attrs = attributes(expr);
@@ -184,14 +184,12 @@ pub(super) fn fallback(rewriter: &mut Rewriter, budget: &Budget) -> Option<Expr>
     Some(fallback)
 }
 
-fn label(expr: &mut Expr, start: Option<&Stmt>) {
+/// The block that a missed await leaves with the fallback.
+fn labelled(rewriter: &Rewriter, expr: &mut Expr, start: Option<&Stmt>) {
     let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
+    let label = labels::budget(rewriter.replaceable(), span);
     let attrs = attributes(expr);
-    *expr = block(
-        attrs,
-        quote_spanned!(span=> 'budget: { #start #expr }),
-        expr,
-    );
+    *expr = block(attrs, quote_spanned!(span=> #label: { #start #expr }), expr);
 }
 
 /// The user's attributes, which stay on the statement as a whole.

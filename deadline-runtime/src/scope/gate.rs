@@ -1,4 +1,4 @@
-//! [`Gate`]: an await of a future that knows nothing of deadlines.
+//! [`Gated`]: an await of a future that knows nothing of deadlines.
 
 use std::future::{Future, IntoFuture};
 use std::panic::Location;
@@ -58,39 +58,26 @@ pub trait Leaf: Sized {
     fn deadline_gate(self) -> Self::Gated;
 }
 
-impl<F> Leaf for At<F> {
-    type Gated = Gate<F>;
+impl<F: IntoFuture> Leaf for At<F> {
+    type Gated = Gated<F::IntoFuture>;
 
     #[inline(always)]
     #[track_caller]
-    fn deadline_gate(self) -> Gate<F> {
-        Gate {
-            future: self.0,
+    fn deadline_gate(self) -> Gated<F::IntoFuture> {
+        Gated {
+            future: self.0.into_future(),
             location: Location::caller(),
+            open: false,
         }
     }
 }
 
-/// What is awaited. Turned into a future by `await` itself, so that whatever is not one is reported as if it stood there
-/// without us.
-#[derive(Debug)]
-#[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Gate<F> {
-    future: F,
-    location: &'static Location<'static>,
-}
+/// Found for what is no future at all, so that rustc says of the value itself that it is none.
+impl<F> Leaf for &At<F> {
+    type Gated = Gated<F>;
 
-impl<F: IntoFuture> IntoFuture for Gate<F> {
-    type Output = F::Output;
-    type IntoFuture = Gated<F::IntoFuture>;
-
-    #[inline(always)]
-    fn into_future(self) -> Gated<F::IntoFuture> {
-        Gated {
-            future: self.future.into_future(),
-            location: self.location,
-            open: false,
-        }
+    fn deadline_gate(self) -> Gated<F> {
+        unreachable!("the program does not compile")
     }
 }
 

@@ -1,4 +1,4 @@
-//! `break` and `continue` out of a labelled block, which need the label of their loop.
+//! The labelled block around a statement with a fallback, and what leaves it for the loop outside.
 
 use crate::syntax::Arguments;
 use proc_macro2::Span;
@@ -7,6 +7,15 @@ use syn::{
     Expr, ExprAsync, ExprBreak, ExprClosure, ExprConst, ExprContinue, ExprForLoop, ExprLoop,
     ExprMacro, ExprWhile, Item, Label, Lifetime, Token,
 };
+
+/// The label of such a block. Every depth has another: rustc warns of one that hides another.
+pub(super) fn budget(depth: usize, place: Span) -> Lifetime {
+    let name = match depth {
+        0 => "'budget".to_owned(),
+        inner => format!("'budget{inner}"),
+    };
+    Lifetime::new(&name, Span::mixed_site().located_at(place))
+}
 
 /// The loops around a place in the body.
 #[derive(Default)]
@@ -19,7 +28,7 @@ struct Round {
 }
 
 impl Rounds {
-    /// Every depth has a label of its own: rustc warns of one that hides another.
+    /// Every depth has another label, as above.
     pub(super) fn enter(&mut self, label: Option<&Label>, token: Span) {
         let ours = || {
             let name = format!("'round{}", self.0.len());
