@@ -123,12 +123,7 @@ impl Context {
         location: &'static Location<'static>,
         always: bool,
     ) -> Self {
-        let operation = Operation {
-            name,
-            location,
-            budget,
-            parent_required: false,
-        };
+        let operation = Operation::new(name, location, budget);
         let Some(mut parent) = parent else {
             return RootBuilder::new(name, location).budget(budget).build();
         };
@@ -146,7 +141,7 @@ impl Context {
         };
         let seed = Seed {
             operation,
-            limits: Limits::of(shorter.or(parent.soft), budget.kept()),
+            limits: Limits::of(shorter.or(parent.soft), operation.figures.kept),
             limit,
             own: shorter.is_some(),
             started,

@@ -10,7 +10,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
 
 use slab::Slab;
 
@@ -57,13 +56,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// With so many nanoseconds kept between the two.
     #[inline]
-    pub(crate) fn of(hard: Option<Deadline>, kept: Duration) -> Self {
-        if kept.is_zero() {
-            return Self { soft: hard, hard };
-        }
+    pub(crate) fn of(hard: Option<Deadline>, kept: u64) -> Self {
         Self {
-            soft: hard.map(|hard| hard.minus(kept)),
+            soft: hard.map(|hard| hard.sooner(kept)),
             hard,
         }
     }

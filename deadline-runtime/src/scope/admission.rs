@@ -9,10 +9,7 @@ use crate::context::Mode;
 use crate::context::current::{Frame, first_cancel};
 use crate::context::node::{Node, Seed};
 use crate::stop::{Cause, Limit};
-use crate::time::Deadline;
-
-/// The least that must be left before work is begun: timers have this resolution.
-const SHORTEST: Duration = Duration::from_millis(1);
+use crate::time::{Deadline, SHORTEST, nanos};
 
 /// What was found out before the first poll.
 pub(super) struct Admission {
@@ -35,11 +32,11 @@ impl State {
         } else {
             None
         };
-        let mut foreign = None;
+        let (mut foreign, mut same) = (None, false);
         if !self.flags.has(Flag::Replaces)
             && let Some(polling) = outer.as_deref_mut().filter(|outer| !outer.is_none())
         {
-            foreign = self.meet_first(polling);
+            (foreign, same) = self.meet_first(polling);
         }
         let mode = self.mode();
         if self.flags.has(Flag::Always) && !mode.enforces() {
@@ -64,13 +61,13 @@ impl State {
         let now = Deadline::now();
         let started = *self.started.get_or_insert(now);
         let inherited = self.hard;
-        let granted = self
-            .description()
-            .budget
-            .granted(inherited.map(|soft| soft.since(started)));
         let own = if self.flags.has(Flag::Fixed) {
             fixed
+        } else if let Some(cap) = self.description().figures.cap {
+            Some(started.later(cap))
         } else {
+            let left = inherited.map(|soft| soft.since(started));
+            let granted = self.description().budget.granted(left);
             granted.map(|granted| started.plus(granted))
         };
         match own {
@@ -92,8 +89,11 @@ impl State {
                 }
             }
         }
-        let also = self.meet(outer);
-        let refusal = self.refusal(now, inherited, granted, also.as_ref());
+        let also = match outer {
+            Some(outer) if same => outer.also.clone(),
+            outer => self.meet(outer),
+        };
+        let refusal = self.refusal(now, inherited, also.as_ref());
         Admission {
             also,
             unbounded: self.hard.is_none(),
@@ -114,7 +114,6 @@ impl State {
         &mut self,
         now: Deadline,
         inherited: Option<Deadline>,
-        granted: Option<Duration>,
         also: Option<&Arc<Node>>,
     ) -> Option<Cause> {
         if self.description().parent_required && inherited.is_none() {
@@ -139,16 +138,23 @@ impl State {
         } else {
             now
         };
-        let least = self.least(granted);
-        self.limits()
-            .soft
-            .is_some_and(|soft| soft.is_within(least, from))
+        let figures = &self.description().figures;
+        let least = match figures.least {
+            Some(least) if !self.flags.has(Flag::Shield) => least,
+            _ => {
+                let left = inherited.map(|soft| soft.since(self.started.unwrap_or(now)));
+                nanos(self.least(self.description().budget.granted(left)))
+            }
+        };
+        hard.sooner(figures.kept)
+            .is_within(least, from)
             .then_some(Cause::LocalBudgetRejected)
     }
 
-    /// The context that polls first; returned is its limit, if that binds and has no owner but its node.
+    /// The context that polls first; returned is its limit, if that binds and has no owner but its node, and whether
+    /// its node is now the scope's own.
     #[inline]
-    fn meet_first(&mut self, polling: &mut Frame) -> Option<Limit> {
+    fn meet_first(&mut self, polling: &mut Frame) -> (Option<Limit>, bool) {
         let (soft, owner) = (polling.limits.soft, polling.owner);
         let depth = polling.depth.saturating_add(1);
         let node = polling.node();
@@ -164,18 +170,19 @@ impl State {
             }
             self.hard = soft;
             self.owner = owner;
-            return None;
+            return (None, true);
         }
         let earlier = soft.is_some_and(|soft| self.hard.is_none_or(|hard| soft < hard));
         if !earlier {
-            return None;
+            return (None, false);
         }
         self.hard = soft;
         self.owner = owner;
-        match owner {
+        let foreign = match owner {
             Some(_) => None,
             None => Some(node.limit),
-        }
+        };
+        (foreign, false)
     }
 
     /// Looks at the context that polls: its node becomes the scope's own if both are of one request; if not, it is

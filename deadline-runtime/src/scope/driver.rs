@@ -92,6 +92,7 @@ impl Driver {
 
 impl Watch {
     /// True if the node was cancelled already.
+    #[inline]
     fn wait(&mut self, node: Option<&Arc<Node>>, cx: &mut task::Context<'_>) -> bool {
         let unchanged = match (&self.node, node) {
             (Some(watched), Some(node)) => Arc::ptr_eq(watched, node),

@@ -316,7 +316,7 @@ impl State {
                 soft: Deadline::earlier(node.limits.soft, self.hard),
                 hard: self.hard,
             },
-            _ => Limits::of(self.hard, self.description().budget.kept()),
+            _ => Limits::of(self.hard, self.description().figures.kept),
         }
     }
 
@@ -564,16 +564,11 @@ impl State {
         }
     }
 
-    /// Where the body itself ends: with a reserve a little after its children, whose errors it may still turn into
-    /// an answer. When both ended at the same instant a child in another task would race its parent.
+    /// Where the body itself ends.
     #[inline]
     pub(super) fn work_end(&self, soft: Option<Deadline>) -> Option<Deadline> {
-        let budget = &self.description().budget;
-        if budget.reserve.is_zero() || !budget.cleanup.is_zero() {
-            return soft;
-        }
-        let slack = Duration::from_millis(5).min(budget.reserve / 4);
-        Deadline::earlier(soft.map(|soft| soft.plus(slack)), self.hard)
+        let slack = self.description().figures.slack;
+        Deadline::earlier(soft.map(|soft| soft.later(slack)), self.hard)
     }
 
     /// Why the scope has to stop by `now`, if it has to. The order of events decides: a cancel after the end of work
