@@ -441,6 +441,16 @@ mod figures {
         planned(id).await
     }
 
+    /// The constant is known in the body only.
+    #[deadline(budget = "400ms")]
+    async fn local_constant(id: u32) -> Answer {
+        const HALF: std::time::Duration = std::time::Duration::from_millis(200);
+        #[budget(HALF)]
+        planned(id).await?;
+        #[budget(HALF)]
+        planned(id).await
+    }
+
     #[deadline(budget = "400ms")]
     async fn narrowed(id: u32) -> Answer {
         #[budget("100ms")]

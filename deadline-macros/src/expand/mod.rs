@@ -59,7 +59,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
         if can_fit {
             fit = Fit::of(own, &item.sig, &scope, &statements);
         }
-        rewritten = body::rewrite(own, &scope, &statements);
+        rewritten = body::rewrite(own, &scope, &statements, fit.as_ref());
     });
     let parts = future::Parts {
         scope: &scope,
