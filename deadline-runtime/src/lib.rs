@@ -106,7 +106,8 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 pub mod __rt {
     pub use crate::constant::Constant;
     pub use crate::fits::{
-        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, many_calls, nothing,
+        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counts, many_calls,
+        nothing,
     };
     pub use crate::scope::{
         At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,

@@ -441,11 +441,62 @@ mod figures {
         planned(id).await
     }
 
+    /// The constant is known in the body only.
+    #[deadline(budget = "400ms")]
+    async fn local_constant(id: u32) -> Answer {
+        const HALF: std::time::Duration = std::time::Duration::from_millis(200);
+        #[budget(HALF)]
+        planned(id).await?;
+        #[budget(HALF)]
+        planned(id).await
+    }
+
     #[deadline(budget = "400ms")]
     async fn narrowed(id: u32) -> Answer {
         #[budget("100ms")]
         planned(id).await?;
         #[budget("75%")]
         planned(id).await
+    }
+}
+
+/// The opt-in warnings of `audit` have nothing to say about these.
+mod audited {
+    use super::{Answer, deadline, load};
+
+    #[deadline(budget = "400ms", audit)]
+    async fn awaits(id: u32) -> Answer {
+        load(id).await
+    }
+
+    #[deadline(budget = "400ms", audit)]
+    async fn rounds(id: u32) -> Answer {
+        let mut sum = 0_u32;
+        for next in 0..id {
+            sum = sum.wrapping_add(next);
+        }
+        Ok(sum)
+    }
+
+    #[deadline(budget = "400ms", audit)]
+    async fn selects(id: u32) -> Answer {
+        tokio::select! {
+            value = load(id) => value,
+            () = tokio::time::sleep(std::time::Duration::from_millis(1)) => Ok(0),
+        }
+    }
+
+    mod own {
+        pub(super) const fn spawn(id: u32) -> u32 {
+            id
+        }
+        pub(super) const fn sleep(id: u32) -> u32 {
+            id
+        }
+    }
+
+    #[deadline(budget = "400ms", audit)]
+    async fn of_the_same_name(id: u32) -> Answer {
+        load(own::spawn(own::sleep(id))).await
     }
 }

@@ -1,9 +1,12 @@
 //! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
 //! alone, because they run in another place or at another time.
 
+use super::fit::Fit;
 use super::labels::{self, Rounds};
 use super::{awaits, statements, stop};
 use crate::model::{Scope, calls, names};
+use crate::parse::Given;
+use crate::parse::amount::Amount;
 use crate::parse::statement::Statement;
 use crate::parse::statements::{Placed, mark};
 use crate::syntax::{Arguments, Known, attrs_mut, known};
@@ -33,10 +36,16 @@ impl Rewritten {
     }
 }
 
-pub(super) fn rewrite(body: &mut Block, scope: &Scope, statements: &[Placed]) -> Rewritten {
+pub(super) fn rewrite(
+    body: &mut Block,
+    scope: &Scope,
+    statements: &[Placed],
+    fit: Option<&Fit>,
+) -> Rewritten {
     let mut rewriter = Rewriter {
         scope,
         statements,
+        fit,
         cover: Vec::new(),
         rounds: Rounds::default(),
         needs: Rewritten::default(),
@@ -48,6 +57,7 @@ pub(super) fn rewrite(body: &mut Block, scope: &Scope, statements: &[Placed]) ->
 pub(super) struct Rewriter<'a> {
     pub(super) scope: &'a Scope,
     statements: &'a [Placed],
+    fit: Option<&'a Fit>,
     /// What the awaits at this place are under; the last one counts.
     cover: Vec<Cover<'a>>,
     pub(super) rounds: Rounds,
@@ -73,6 +83,15 @@ impl<'a> Rewriter<'a> {
             None => true,
         });
         taken
+    }
+
+    /// The call that counts for this constant.
+    pub(super) fn constant(&self, amount: &Given<Amount>) -> Option<usize> {
+        let is_it = |placed: &Placed| match &placed.statement {
+            Statement::Budget(budget) => std::ptr::eq(&raw const budget.amount, amount),
+            _ => false,
+        };
+        self.fit?.constant(self.statements.iter().position(is_it)?)
     }
 
     pub(super) fn under<T>(&mut self, cover: Cover<'a>, visit: impl FnOnce(&mut Self) -> T) -> T {

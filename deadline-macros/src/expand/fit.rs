@@ -31,11 +31,11 @@ impl Fit {
         scope: &Scope,
         statements: &[Placed],
     ) -> Option<Self> {
-        if !has_a_limit(scope) || !can_be_constant(sig, scope, statements) {
+        if !has_a_limit(scope) || !can_be_constant(sig, scope) {
             return None;
         }
         let calls = calls::number(body, &sig.ident, statements);
-        if calls.all.is_empty() && !amounts(scope, statements).any(is_path) {
+        if calls.all.is_empty() && !amounts(scope).any(is_path) {
             return None;
         }
         let writer = Writer {
@@ -47,6 +47,11 @@ impl Fit {
         };
         let step = writer.write(&flow::of(body, statements)).tokens;
         Some(Fit { calls, step })
+    }
+
+    /// The call that stands for the constant in this `#[budget]`.
+    pub(super) fn constant(&self, number: usize) -> Option<usize> {
+        self.calls.covered.get(number)?.constant
     }
 
     // Input:   FUTURE
@@ -174,18 +179,11 @@ fn has_a_limit(scope: &Scope) -> bool {
         )
 }
 
-/// What is added up, as far as it is written in this function.
-fn amounts<'a>(scope: &'a Scope, statements: &'a [Placed]) -> impl Iterator<Item = &'a Amount> {
-    let statements = statements
-        .iter()
-        .filter_map(|placed| match &placed.statement {
-            Statement::Budget(budget) => Some(&budget.amount),
-            _ => None,
-        });
+/// What a constant of its own has to name.
+fn amounts(scope: &Scope) -> impl Iterator<Item = &Amount> {
     [&scope.budget, &scope.reserve, &scope.cleanup]
         .into_iter()
         .flatten()
-        .chain(statements)
         .map(|given| &given.value)
 }
 
@@ -195,8 +193,8 @@ fn is_path(amount: &Amount) -> bool {
 }
 
 /// A constant of its own sees neither the generics of the function nor its `Self`.
-fn can_be_constant(sig: &Signature, scope: &Scope, statements: &[Placed]) -> bool {
-    let names_self = amounts(scope, statements).any(|amount| {
+fn can_be_constant(sig: &Signature, scope: &Scope) -> bool {
+    let names_self = amounts(scope).any(|amount| {
         matches!(amount, Amount::Path(path)
             if path.segments.first().is_some_and(|first| first.ident == "Self"))
     });
@@ -389,14 +387,22 @@ impl Writer<'_> {
         let Statement::Budget(budget) = &placed.statement else {
             return None;
         };
-        let name = self.calls.covered.get(number).map_or("", String::as_str);
-        let name = spec::literal(name, self.span);
-        let amount = spec::millis(&budget.amount, self.runtime, self.span);
-        let kind = match budget.amount.value {
-            Amount::Percent(_) => "Share",
-            _ => "Budget",
+        let covered = self.calls.covered.get(number)?;
+        let name = spec::literal(&covered.name, self.span);
+        let once = match (covered.constant, &budget.amount.value) {
+            (Some(call), _) => {
+                let call = Literal::usize_unsuffixed(call);
+                self.step("Call", &quote!(#call, #name))
+            }
+            (None, amount) => {
+                let kind = match amount {
+                    Amount::Percent(_) => "Share",
+                    _ => "Budget",
+                };
+                let amount = spec::millis(&budget.amount, self.runtime, self.span);
+                self.step(kind, &quote!(#amount, #name))
+            }
         };
-        let once = self.step(kind, &quote!(#amount, #name));
         Some(match &budget.times {
             Some(times) => {
                 let times = Literal::u64_unsuffixed(times.value);

@@ -1,5 +1,6 @@
 //! From the checked model to tokens.
 
+mod audit;
 mod awaits;
 mod body;
 mod docs;
@@ -51,12 +52,14 @@ pub(crate) fn function(function: Function) -> TokenStream {
     let returned = output::of(&item.sig);
     let mut rewritten = body::Rewritten::default();
     let mut fit = None;
+    let mut audit = TokenStream::new();
     let can_fit = fit::can_serve(shape, &mut item);
     shape::with_own_body(shape, &mut item.block, |own| {
+        audit = audit::of(own, &item.sig.ident, &scope);
         if can_fit {
             fit = Fit::of(own, &item.sig, &scope, &statements);
         }
-        rewritten = body::rewrite(own, &scope, &statements);
+        rewritten = body::rewrite(own, &scope, &statements, fit.as_ref());
     });
     let parts = future::Parts {
         scope: &scope,
@@ -80,7 +83,10 @@ pub(crate) fn function(function: Function) -> TokenStream {
                 let span = Span::mixed_site().located_at(item.sig.ident.span());
                 quote_spanned!(span=> #future.await)
             };
-            item.block.stmts = vec![Stmt::Expr(Expr::Verbatim(quote!(#version #tail)), None)];
+            item.block.stmts = vec![Stmt::Expr(
+                Expr::Verbatim(quote!(#version #audit #tail)),
+                None,
+            )];
         }
         Shape::Block => {
             if signature::add_the_budget(&mut item.sig, &scope) {
@@ -100,7 +106,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
             });
             item.block
                 .stmts
-                .insert(0, Stmt::Expr(Expr::Verbatim(version), None));
+                .insert(0, Stmt::Expr(Expr::Verbatim(quote!(#version #audit)), None));
         }
     }
     item.into_token_stream()

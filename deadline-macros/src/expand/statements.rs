@@ -1,7 +1,7 @@
 //! `#[budget]` and `#[shield]` on statements and expressions.
 
 use super::body::{Cover, Rewriter};
-use super::{labels, spec};
+use super::{fit, labels, spec};
 use crate::model::names::first_called_in_expr;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -223,10 +223,15 @@ pub(super) fn per_round<'a>(placed: &[&'a Placed]) -> Option<&'a Budget> {
 
 // Output:  let limit = Limit::start(SPEC);
 //          let limit = limit.within(SPEC);    inside another one
+//          let limit = Limit::start(counts(call_0, SPEC));    with a constant, which counts by its type
 pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> Stmt {
     let span = Span::mixed_site().located_at(amount.span);
     let private = rewriter.scope.runtime.private(span);
-    let spec = spec::statement(amount, name, &rewriter.scope.runtime);
+    let mut spec = spec::statement(amount, name, &rewriter.scope.runtime);
+    if let Some(call) = rewriter.constant(amount) {
+        let slot = fit::slot(call, span);
+        spec = quote_spanned!(span=> #private::counts(#slot, #spec));
+    }
     let begin = if rewriter.is_limited() {
         quote_spanned!(span=> let limit = limit.within(#spec);)
     } else {

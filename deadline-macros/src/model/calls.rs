@@ -4,6 +4,7 @@
 //! about it however they walk.
 
 use super::names::{self, first_called_in_expr};
+use crate::parse::amount::Amount;
 use crate::parse::statement::{Kind, Statement};
 use crate::parse::statements::{Placed, mark};
 use crate::syntax::{self, Arguments, Known};
@@ -26,8 +27,16 @@ pub(crate) struct Call {
 /// What was found in a body.
 pub(crate) struct Calls {
     pub(crate) all: Vec<Call>,
-    /// The names of what is under the statement attributes, by their numbers.
-    pub(crate) covered: Vec<String>,
+    /// What is under the statement attributes, by their numbers.
+    pub(crate) covered: Vec<Covered>,
+}
+
+/// What a statement attribute is on.
+#[derive(Clone, Default)]
+pub(crate) struct Covered {
+    pub(crate) name: String,
+    /// The number among the calls of one whose figure is a constant: only the body knows what its path means.
+    pub(crate) constant: Option<usize>,
 }
 
 const MARK: &str = "__deadline_call";
@@ -42,7 +51,7 @@ pub(crate) fn number(body: &mut Block, itself: &Ident, statements: &[Placed]) ->
         statements,
         found: Calls {
             all: Vec::new(),
-            covered: vec![String::new(); statements.len()],
+            covered: vec![Covered::default(); statements.len()],
         },
         conditions: Vec::new(),
     };
@@ -147,7 +156,7 @@ impl Numbers<'_> {
             })
         };
         if let Some(number) = attrs.iter().filter_map(mark).find(covering) {
-            self.found.covered[number] = name();
+            self.cover(number, name(), attrs);
             return;
         }
         let hidden = attrs.iter().any(|attr| {
@@ -159,15 +168,25 @@ impl Numbers<'_> {
             return;
         }
         let before = self.conditions.len();
-        for attr in attrs {
-            if let Meta::List(list) = &attr.meta
-                && list.path.is_ident("cfg")
-            {
-                self.conditions.push(list.tokens.clone());
-            }
-        }
+        self.conditions.extend(conditions(attrs));
         visit(self);
         self.conditions.truncate(before);
+    }
+
+    fn cover(&mut self, number: usize, name: String, attrs: &[Attribute]) {
+        let mut constant = None;
+        if let Some(Statement::Budget(budget)) =
+            self.statements.get(number).map(|placed| &placed.statement)
+            && let Amount::Path(_) = budget.amount.value
+        {
+            constant = Some(self.found.all.len());
+            let conditions = self.conditions.iter().cloned().chain(conditions(attrs));
+            self.found.all.push(Call {
+                name: name.clone(),
+                conditions: conditions.collect(),
+            });
+        }
+        self.found.covered[number] = Covered { name, constant };
     }
 }
 
@@ -253,6 +272,13 @@ impl VisitMut for Numbers<'_> {
     fn visit_item_mut(&mut self, _: &mut Item) {}
     fn visit_type_mut(&mut self, _: &mut Type) {}
     fn visit_pat_mut(&mut self, _: &mut Pat) {}
+}
+
+fn conditions(attrs: &[Attribute]) -> impl Iterator<Item = TokenStream> {
+    attrs.iter().filter_map(|attr| match &attr.meta {
+        Meta::List(list) if list.path.is_ident("cfg") => Some(list.tokens.clone()),
+        _ => None,
+    })
 }
 
 /// Whether one of our attributes is on it.

@@ -50,6 +50,7 @@ pub(crate) struct Scope {
     pub(crate) bind: Option<Ident>,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) allow_overcommit: bool,
+    pub(crate) audit: bool,
     pub(crate) keep_async: Option<Span>,
     pub(crate) boxed: Option<Boxed>,
 }
@@ -81,6 +82,7 @@ impl Scope {
             bind: arguments.bind,
             checkpoints: arguments.checkpoints.unwrap_or(Checkpoints::Auto),
             allow_overcommit: arguments.allow_overcommit.is_some(),
+            audit: arguments.audit.is_some(),
             keep_async: arguments.keep_async,
             boxed: arguments.boxed,
         }

@@ -15,16 +15,17 @@ pub fn transfer(
         },
         async move {
             use rt::Leaf as _;
+            use rt::Settle as _;
             let from = from;
             let to = to;
             if false {
                 return rt::returns::<Result<Receipt, AppError>>();
             }
             {
-                let booked = match rt::guard(
-                        rt::At(book(from, to)).deadline_counts(call_0),
+                let booked = match rt::At(
+                        rt::guard(rt::At(book(from, to)).deadline_counts(call_0)).await,
                     )
-                    .await
+                    .deadline_settle()
                 {
                     Ok(value) => value,
                     Err(stopped) => {
@@ -32,8 +33,11 @@ pub fn transfer(
                     }
                 }?;
                 Ok(
-                    match rt::guard(rt::At(booked.receipt()).deadline_counts(call_1))
-                        .await
+                    match rt::At(
+                            rt::guard(rt::At(booked.receipt()).deadline_counts(call_1))
+                                .await,
+                        )
+                        .deadline_settle()
                     {
                         Ok(value) => value,
                         Err(stopped) => {

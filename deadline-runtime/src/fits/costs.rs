@@ -49,11 +49,11 @@ impl Costs {
                 None => Self::FREE,
             },
             Step::Budget(..) | Step::Share(..) | Step::Times(..) => {
-                Self::through(Price::fixed(step, prices.work).sum)
+                Self::through(Price::fixed(step, prices).sum)
             }
             Step::Around(budget, inner) => {
                 let inner = Self::of(inner, prices);
-                let sum = Price::fixed(budget, prices.work).sum;
+                let sum = Price::fixed(budget, prices).sum;
                 Self {
                     through: replaced(inner.through, sum),
                     left: replaced(inner.left, sum),

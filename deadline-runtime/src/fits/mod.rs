@@ -20,5 +20,5 @@ mod text;
 mod trace;
 
 pub use self::limits::{Fit, Fits, Limits};
-pub use self::slots::{Declares, Many, Slot, Slots, call, calls, many_calls, nothing};
+pub use self::slots::{Declares, Many, Slot, Slots, call, calls, counts, many_calls, nothing};
 pub use self::step::Step;

@@ -1,5 +1,6 @@
 //! What one call counts, and how that came about.
 
+use super::costs::Prices;
 use super::slots::Declared;
 use super::step::Step;
 
@@ -50,15 +51,19 @@ impl Price {
         }
     }
 
-    /// What a `#[budget]` says.
-    pub(super) const fn fixed(step: &Step<'_>, work: u64) -> Self {
+    /// What a `#[budget]` says; a call stands for a constant.
+    pub(super) const fn fixed(step: &Step<'_>, prices: &Prices) -> Self {
         match step {
             Step::Budget(millis, _) => Self::of(*millis, *millis),
             Step::Share(percent, _) => {
-                let millis = work.saturating_mul(*percent) / 100;
+                let millis = prices.work.saturating_mul(*percent) / 100;
                 Self::of(millis, millis)
             }
-            Step::Times(times, step) => Self::times(Self::fixed(step, work).sum, *times, 0),
+            Step::Times(times, step) => Self::times(Self::fixed(step, prices).sum, *times, 0),
+            Step::Call(number, _) => match Self::declared(prices.declared.at(*number)) {
+                Some(price) => price,
+                None => Self::NOTHING,
+            },
             _ => Self::NOTHING,
         }
     }

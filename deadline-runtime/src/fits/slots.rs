@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 
 use super::limits::Fit;
 use crate::figure::{Attempts, Millis};
+use crate::scope::Spec;
 
 /// The place of one figure. It has no size.
 #[derive(Debug)]
@@ -33,6 +34,13 @@ pub const fn call<D>() -> Slot<D> {
 #[inline(always)]
 pub const fn nothing() -> Slot<()> {
     Slot(PhantomData)
+}
+
+/// Notes in a slot what a `#[budget]` with a constant is.
+#[must_use]
+#[inline(always)]
+pub const fn counts<B>(_: Slot<B>, spec: &'static Spec<B>) -> &'static Spec<B> {
+    spec
 }
 
 /// The slots of a function, once all are known.

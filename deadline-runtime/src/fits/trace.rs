@@ -61,10 +61,10 @@ impl Trace {
                 }
             }
             Step::Budget(..) | Step::Share(..) | Step::Times(..) => {
-                self.push(name(step), Price::fixed(step, prices.work));
+                self.push(name(step), Price::fixed(step, prices));
             }
             Step::Around(budget, _) => {
-                self.push(name(budget), Price::fixed(budget, prices.work));
+                self.push(name(budget), Price::fixed(budget, prices));
             }
             Step::Then(steps) => {
                 let last = last_step(steps, end, prices);
@@ -157,7 +157,7 @@ const fn dearest_of(steps: &[Step<'_>], end: End, prices: &Prices) -> Option<usi
 /// What is under a `#[budget]`.
 const fn name(step: &Step<'_>) -> &'static str {
     match step {
-        Step::Budget(_, name) | Step::Share(_, name) => name,
+        Step::Budget(_, name) | Step::Share(_, name) | Step::Call(_, name) => name,
         Step::Times(_, step) => name(step),
         _ => "",
     }
