@@ -410,6 +410,7 @@ impl State {
                 return Poll::Ready(Ok(()));
             }
         }
+        crate::trip::count();
         let poller = Poller::new(waker);
         let refusal = self.on_stack(|state, stack| {
             let mut outer = stack.running(poller.task);
