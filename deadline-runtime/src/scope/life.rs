@@ -626,6 +626,7 @@ impl State {
             limit,
             deadline: self.hard,
             budget: self.hard.map(|hard| hard.since(started)),
+            kept: self.limits().kept(),
             elapsed: now.since(started),
             needed,
             no_deadline,
