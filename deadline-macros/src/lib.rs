@@ -74,6 +74,7 @@ use proc_macro::TokenStream;
 /// | `checkpoints = "auto"` | which checkpoints are inserted: `"auto"` (both), `"awaits"`, `"loops"`, `"off"` | `"auto"` |
 /// | `name = "…"` | the operation's name in traces, metrics and overrides | the function's name |
 /// | `allow_overcommit` | do not check that the sum of all calls fits the budget | checked |
+/// | `audit` | warn where a stop would have no effect: `tokio::spawn`, `thread::sleep`, `block_on`, and a function without `await` and loop | no warnings |
 /// | `keep_async` | keep `async fn` in the signature, as the default methods of traits need it; costs the figure in the type and the context of the call | a plain `fn` |
 /// | `boxed` | box the body: of the same small size however deep the calls, and able to call itself; `boxed = "send"` makes it a `dyn Future + Send`, so that the types do not nest either, which needs a body that is `Send` and borrows from one place at most | not boxed |
 /// | `crate = path` | where the runtime is, when it is renamed or re-exported | `::deadline_runtime` |

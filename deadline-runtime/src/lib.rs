@@ -80,6 +80,7 @@
 mod constant;
 mod context;
 mod figure;
+mod fits;
 #[cfg(feature = "http")]
 pub mod http;
 mod scope;
@@ -95,7 +96,7 @@ pub use crate::context::{
     Cancelled, Context, Missing, Mode, Outcome, Report, RootBuilder, ScopeRecord, UnknownMode,
     timeout,
 };
-pub use crate::figure::{Budgeted, Figure, Millis, Percent, Unbudgeted};
+pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
 pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
@@ -104,6 +105,10 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 #[doc(hidden)]
 pub mod __rt {
     pub use crate::constant::Constant;
+    pub use crate::fits::{
+        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counts, many_calls,
+        nothing,
+    };
     pub use crate::scope::{
         At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
         Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,

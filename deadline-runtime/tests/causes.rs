@@ -110,6 +110,38 @@ async fn a_cancel_on_the_instant_of_the_limit_is_the_limit_whoever_is_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cancel_on_the_instant_of_a_childs_own_limit_or_of_a_reserve_is_that_limit() {
+    for _ in 0..REPEATED {
+        let cx = Context::root("request", Budget::new(ms(100)));
+        let own = scoped!(Millis<10>, "own", { await_!(pending::<Forever>()) });
+        let reserved = scoped!(Millis<14>, "reserved".reserve(4), {
+            await_!(pending::<Forever>())
+        });
+        let (own, reserved) = (tokio::spawn(cx.run(own)), tokio::spawn(cx.run(reserved)));
+        // The scopes' clocks start with their first poll.
+        yield_now().await;
+        sleep(ms(10)).await;
+        cx.cancel(Cause::ClientCancelled);
+        for (task, name) in [(own, "own"), (reserved, "reserved")] {
+            let stopped = task.await.unwrap().unwrap().unwrap_err();
+            assert_eq!(owner(&stopped), (Cause::DependencyTimeout, name));
+            assert_eq!(stopped.elapsed(), ms(10));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_made_under_a_cancelled_context_is_cancelled() {
+    let cx = Context::root("request", Budget::new(ms(100)));
+    cx.cancel(Cause::Overload);
+    let child = cx.child(ms(50)).child(ms(50));
+    assert_eq!(child.cause(), Some(Cause::Overload));
+    let stopped = child.run(ready(1)).await.unwrap_err();
+    assert_eq!(stopped.cause(), Cause::Overload);
+    assert!(!child.cancel(Cause::Shutdown));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_order_of_events_decides_not_the_order_of_notice() {
     for (cancel_at, expected) in [
         (9, Cause::ClientCancelled),
@@ -309,11 +341,12 @@ async fn who_is_dropped_from_outside_records_why() {
     }
     assert_eq!(outcomes(&cx), [Outcome::Stopped(Cause::DeadlineExceeded)]);
     // Dropped by a scope that is stopped, which knows why.
-    let cx = root();
+    let (cx, other) = (root(), root());
+    let mut inner = Box::pin(other.run(pending::<()>()));
+    assert!(poll_here(inner.as_mut()).await.is_pending());
     let outer: Result<(), Stopped> = cx
         .run(scoped!(Millis<30>, "outer", {
-            let mut inner =
-                Box::pin(Context::root("other", Budget::new(ms(900))).run(pending::<()>()));
+            let mut inner = inner;
             let own = scoped!(Unbudgeted, "inner", { await_!(pending::<Forever>()) });
             let mut own = Box::pin(own);
             let _ = poll_here(inner.as_mut()).await;
@@ -330,6 +363,10 @@ async fn who_is_dropped_from_outside_records_why() {
             Outcome::Stopped(Cause::DependencyTimeout),
             Outcome::Stopped(Cause::DeadlineExceeded),
         ]
+    );
+    assert_eq!(
+        outcomes(&other),
+        [Outcome::Stopped(Cause::DeadlineExceeded)]
     );
     // Never polled: it never was a scope.
     let cx = root();

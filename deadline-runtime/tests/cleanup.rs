@@ -78,19 +78,21 @@ async fn a_shield_fits_into_the_cleanup_and_no_further() {
 #[tokio::test(start_paused = true)]
 async fn a_cancel_leaves_the_whole_cleanup_but_nothing_beyond_the_deadline() {
     for (cancel_at, ends_at) in [(10, 60), (60, 100), (99, 100)] {
-        let cx = Context::root("request", Budget::new(ms(100)));
+        let cx = Context::root("request", Budget::new(ms(500)));
         let start = Instant::now();
-        let task = tokio::spawn(cx.run(scoped!(Unbudgeted, "work".cleanup(30).reserve(20), {
-            assert!(guard(pending::<()>()).await.is_err());
-            pending::<Forever>().await
-        })));
+        let task = tokio::spawn(
+            cx.run(scoped!(Millis<100>, "work".cleanup(30).reserve(20), {
+                assert!(guard(pending::<()>()).await.is_err());
+                pending::<Forever>().await
+            })),
+        );
         sleep(ms(cancel_at)).await;
         cx.cancel(Cause::ClientCancelled);
         let outcome = task.await.unwrap();
         let cause = if cancel_at < 50 {
             Cause::ClientCancelled
         } else {
-            Cause::DeadlineExceeded
+            Cause::DependencyTimeout
         };
         let stopped = match outcome {
             Ok(inner) => inner.unwrap_err(),
@@ -99,6 +101,22 @@ async fn a_cancel_leaves_the_whole_cleanup_but_nothing_beyond_the_deadline() {
         assert_eq!(stopped.cause(), cause);
         assert_eq!(start.elapsed(), ms(ends_at), "cancelled at {cancel_at}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_is_noticed_late_leaves_no_more_than_there_is() {
+    let start = Instant::now();
+    let cx = Context::root("request", Budget::new(ms(500)));
+    let outcome: Result<Result<(), Stopped>, Stopped> = cx
+        .run(scoped!(Millis<100>, "work".cleanup(30).reserve(20), {
+            // Busy over the end of work at 50.
+            tokio::time::advance(ms(70)).await;
+            assert!(guard(ready(())).await.is_err());
+            pending::<Forever>().await
+        }))
+        .await;
+    assert!(outcome.unwrap().is_err());
+    assert_eq!(start.elapsed(), ms(100));
 }
 
 #[tokio::test(start_paused = true)]

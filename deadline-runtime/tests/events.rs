@@ -333,11 +333,13 @@ async fn work_without_any_deadline_is_told_and_counted() {
         cx.run(scoped!(Unbudgeted, "work", { Ok(()) })).await;
     outcome.unwrap().unwrap();
     assert_eq!(cx.report().unwrap().unbounded, 2);
+    let outside: Result<(), Stopped> = scoped!(Unbudgeted, "outside", { Ok(()) }).await;
+    outside.unwrap();
     let told: Vec<_> = log
         .lines(Level::DEBUG)
         .iter()
         .filter(|line| line.field("message") == "no deadline in scope")
         .map(|line| line.field("op").to_owned())
         .collect();
-    assert_eq!(told, ["job", "work"]);
+    assert_eq!(told, ["job", "work", "outside"]);
 }

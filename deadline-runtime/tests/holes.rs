@@ -271,6 +271,21 @@ async fn a_local_set_inside_a_scope_leaks_nothing_to_its_tasks() {
         (Cause::DeadlineExceeded, ms(30))
     );
     assert!(!format!("{stopped:?}").contains("outer"), "{stopped:?}");
+
+    // Nor do the names of the scopes that drive it stand in the path of its checkpoints.
+    let local = LocalSet::new();
+    let task = local.spawn_local(scoped!(Millis<30>, "unrelated", {
+        tokio::time::sleep(ms(30)).await;
+        common::rt::checkpoint().map_or(Ok(()), Err)
+    }));
+    let outcome: Result<(), Stopped> = scoped!(Millis<100>, "outer", {
+        local.run_until(tokio::time::sleep(ms(60))).await;
+        Ok(())
+    })
+    .await;
+    outcome.unwrap();
+    let text = format!("{:?}", task.await.unwrap().unwrap_err());
+    assert!(text.contains("path unrelated (at its limit)]"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -264,6 +264,33 @@ async fn statement_caps_share_one_deadline_and_are_replaced_when_missed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_missed_cap_is_not_hidden_by_a_limit_of_somebody_else() {
+    const CAP: Spec<Millis<50>> = Spec::new("cap");
+    for own_first in [true, false] {
+        let outcome: Result<bool, Stopped> = scoped!(Millis<900>, "outer", {
+            let forever = pending::<Result<(), Stopped>>;
+            // Half a millisecond earlier: both are noticed by the same turn of the timer.
+            let other = Context::root("other", Budget::new(Duration::from_micros(49_500)));
+            let by_cap = scoped!(Unbudgeted, "by_cap", { await_!(forever()) });
+            let by_other = other.enter(|| scoped!(Unbudgeted, "by_other", { await_!(forever()) }));
+            let limit = Limit::start(&CAP);
+            let both = async {
+                let (a, b) = if own_first {
+                    tokio::join!(biased; by_cap, by_other)
+                } else {
+                    let (b, a) = tokio::join!(biased; by_other, by_cap);
+                    (a, b)
+                };
+                a.and(b)
+            };
+            Ok(limit.run_or_miss(both).await.deadline_settle().is_err())
+        })
+        .await;
+        assert!(outcome.unwrap(), "own first: {own_first}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_shield_holds_against_a_cancel_but_not_beyond_its_bound() {
     const SHIELD: Spec<Millis<50>> = Spec::new("rollback");
     for (takes, done) in [(40, 1), (60, 0)] {

@@ -250,7 +250,7 @@ struct Costs {
 impl Costs {
     fn of(flow: &Flow, prices: &Prices) -> Costs {
         match flow {
-            Flow::Nothing => Costs::through(Path::default()),
+            Flow::Nothing | Flow::Call(_) => Costs::through(Path::default()),
             Flow::Sequence(steps) => steps
                 .iter()
                 .fold(Costs::through(Path::default()), |costs, step| {

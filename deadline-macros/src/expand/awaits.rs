@@ -1,6 +1,6 @@
 //! The forms that an `await` takes.
 
-use super::{spec, stop};
+use super::{fit, spec, stop};
 use crate::model::Scope;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -11,30 +11,28 @@ use syn::{Arm, Attribute, Expr, ExprAwait, ExprMatch, Lifetime, Pat, Token, toke
 
 // Input:   EXPR.await
 // Output:  At(EXPR).deadline_gate().await
+//          At(EXPR).deadline_counts(call_0).deadline_gate().await    where it counts
 //
 // The method has a long name so that no blanket trait of the user's has the same. These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
-pub(super) fn gate(mut awaited: ExprAwait, scope: &Scope) -> Expr {
+pub(super) fn gate(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
     let base = argument(&awaited.base);
     let span = base.span();
-    let private = scope.runtime.private(span);
-    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #private::At(#base).deadline_gate()));
+    let at = at(base, call, scope);
+    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #at.deadline_gate()));
     Expr::Await(awaited)
 }
 
 // Input:   EXPR.await
-// Output:  match guard(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
-pub(super) fn guard(mut awaited: ExprAwait, scope: &Scope) -> Expr {
+// Output:  match At(guard(EXPR).await).deadline_settle() { Ok(value) => value, Err(stopped) => return STOP }
+pub(super) fn guard(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
     let attrs = attributes(&mut awaited);
     let span = Span::mixed_site().located_at(awaited.base.span());
     let private = scope.runtime.private(span);
-    let base = argument(&awaited.base);
+    let base = counted(argument(&awaited.base), call, scope);
     let future = quote_spanned!(span=> #private::guard(#base));
-    settled(
-        attrs,
-        awaiting(awaited, future),
-        &stop::leave(scope, span),
-        span,
-    )
+    let guarded = awaiting(awaited, future);
+    let settle = Expr::Verbatim(quote_spanned!(span=> #private::At(#guarded).deadline_settle()));
+    settled(attrs, settle, &stop::leave(scope, span), span)
 }
 
 // Input:   EXPR.await
@@ -109,6 +107,41 @@ pub(super) fn shield(
         span,
     );
     matching(attrs, Expr::Verbatim(entered), vec![arm], span)
+}
+
+// Input:   EXPR.await
+// Output:  At(EXPR).deadline_counts(call_0).await    where it counts
+pub(super) fn plain(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
+    if call.is_some() {
+        let base = counted(argument(&awaited.base), call, scope);
+        *awaited.base = Expr::Verbatim(base);
+    }
+    Expr::Await(awaited)
+}
+
+// Input:   EXPR
+// Output:  At(EXPR).deadline_counts(call_0).0
+pub(super) fn branch(future: &Expr, call: Option<usize>, scope: &Scope) -> Expr {
+    let span = future.span();
+    let at = at(future, call, scope);
+    Expr::Verbatim(quote_spanned!(span=> #at.0))
+}
+
+fn counted(base: &Expr, call: Option<usize>, scope: &Scope) -> TokenStream {
+    match call {
+        Some(_) => at(base, call, scope),
+        None => base.to_token_stream(),
+    }
+}
+
+fn at(base: &Expr, call: Option<usize>, scope: &Scope) -> TokenStream {
+    let span = base.span();
+    let private = scope.runtime.private(span);
+    let counts = call.map(|call| {
+        let slot = fit::slot(call, span);
+        quote_spanned!(span=> .deadline_counts(#slot))
+    });
+    quote_spanned!(span=> #private::At(#base)#counts)
 }
 
 /// Parentheses that the user needed in front of `.await` are too many in an argument.

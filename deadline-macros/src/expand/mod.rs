@@ -1,8 +1,10 @@
 //! From the checked model to tokens.
 
+mod audit;
 mod awaits;
 mod body;
 mod docs;
+mod fit;
 mod future;
 mod labels;
 mod lints;
@@ -13,9 +15,9 @@ mod statements;
 mod stop;
 pub(crate) mod synchronous;
 
-use crate::model::Function;
-use crate::model::output;
 use crate::model::shape::{self, Shape};
+use crate::model::{Function, Scope, output};
+use fit::Fit;
 use future::Future;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
@@ -49,8 +51,15 @@ pub(crate) fn function(function: Function) -> TokenStream {
     let version = version(&scope.runtime.root(Span::mixed_site()));
     let returned = output::of(&item.sig);
     let mut rewritten = body::Rewritten::default();
+    let mut fit = None;
+    let mut audit = TokenStream::new();
+    let can_fit = fit::can_serve(shape, &mut item);
     shape::with_own_body(shape, &mut item.block, |own| {
-        rewritten = body::rewrite(own, &scope, &statements);
+        audit = audit::of(own, &item.sig.ident, &scope);
+        if can_fit {
+            fit = Fit::of(own, &item.sig, &scope, &statements);
+        }
+        rewritten = body::rewrite(own, &scope, &statements, fit.as_ref());
     });
     let parts = future::Parts {
         scope: &scope,
@@ -68,13 +77,16 @@ pub(crate) fn function(function: Function) -> TokenStream {
                 signature::return_the_future(&mut item.sig, &scope);
                 lints::allow_refinement(&mut item);
                 lints::allow_must_use(&mut item);
-                future.into_tokens()
+                checked(fit.as_ref(), future, &scope)
             } else {
                 let future = future.into_tokens();
                 let span = Span::mixed_site().located_at(item.sig.ident.span());
                 quote_spanned!(span=> #future.await)
             };
-            item.block.stmts = vec![Stmt::Expr(Expr::Verbatim(quote!(#version #tail)), None)];
+            item.block.stmts = vec![Stmt::Expr(
+                Expr::Verbatim(quote!(#version #audit #tail)),
+                None,
+            )];
         }
         Shape::Block => {
             if signature::add_the_budget(&mut item.sig, &scope) {
@@ -83,16 +95,29 @@ pub(crate) fn function(function: Function) -> TokenStream {
             let context = parameters::context(&item.sig, &scope);
             shape::with_future(&mut item.block, |future| {
                 if let Expr::Async(block) = future {
-                    let wrapped = Future::of(block, &context, &parts).into_tokens();
-                    *future = Expr::Verbatim(wrapped);
+                    let wrapped = Future::of(block, &context, &parts);
+                    let wrapped = checked(fit.as_ref(), wrapped, &scope);
+                    *future = Expr::Verbatim(if fit.is_some() {
+                        quote!({ #wrapped })
+                    } else {
+                        wrapped
+                    });
                 }
             });
             item.block
                 .stmts
-                .insert(0, Stmt::Expr(Expr::Verbatim(version), None));
+                .insert(0, Stmt::Expr(Expr::Verbatim(quote!(#version #audit)), None));
         }
     }
     item.into_token_stream()
+}
+
+fn checked(fit: Option<&Fit>, future: Future, scope: &Scope) -> TokenStream {
+    let future = future.into_tokens();
+    match fit {
+        Some(fit) => fit.around(&future, scope),
+        None => future,
+    }
 }
 
 /// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.

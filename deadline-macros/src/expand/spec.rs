@@ -47,7 +47,7 @@ fn cap(
 }
 
 /// A number of milliseconds; of a `const` the compiler works it out.
-fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
+pub(super) fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
     match &given.value {
         Amount::Millis(number) | Amount::Percent(number) => {
             let number = Literal::u64_unsuffixed(*number);
@@ -102,7 +102,7 @@ pub(super) fn statement(amount: &Given<Amount>, name: &str, runtime: &Runtime) -
     quote_spanned!(span=> const { &#private::Spec::<#cap>::new(#name) })
 }
 
-fn setting(
+pub(super) fn setting(
     name: &str,
     given: Option<&Given<Amount>>,
     runtime: &Runtime,
@@ -117,7 +117,7 @@ fn setting(
     Some(quote_spanned!(span=> .#method(#millis)))
 }
 
-fn literal(text: &str, span: Span) -> Literal {
+pub(super) fn literal(text: &str, span: Span) -> Literal {
     let mut literal = Literal::string(text);
     literal.set_span(span);
     literal

@@ -1,19 +1,16 @@
 //! `#[budget]` and `#[shield]` on statements and expressions.
 
 use super::body::{Cover, Rewriter};
-use super::{labels, spec};
+use super::{fit, labels, spec};
+use crate::model::names::first_called_in_expr;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
 use crate::parse::statement::{Budget, Statement};
 use crate::parse::statements::Placed;
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
-use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut as _;
-use syn::{
-    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprMacro, Item, Local, Stmt,
-    StmtMacro,
-};
+use syn::{Attribute, Expr, ExprMacro, Local, Stmt, StmtMacro};
 
 // Input:   #[budget("250ms")] let orders = recent(user).await?;
 // Output:  let limit = Limit::start(SPEC);
@@ -226,10 +223,15 @@ pub(super) fn per_round<'a>(placed: &[&'a Placed]) -> Option<&'a Budget> {
 
 // Output:  let limit = Limit::start(SPEC);
 //          let limit = limit.within(SPEC);    inside another one
+//          let limit = Limit::start(counts(call_0, SPEC));    with a constant, which counts by its type
 pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> Stmt {
     let span = Span::mixed_site().located_at(amount.span);
     let private = rewriter.scope.runtime.private(span);
-    let spec = spec::statement(amount, name, &rewriter.scope.runtime);
+    let mut spec = spec::statement(amount, name, &rewriter.scope.runtime);
+    if let Some(call) = rewriter.constant(amount) {
+        let slot = fit::slot(call, span);
+        spec = quote_spanned!(span=> #private::counts(#slot, #spec));
+    }
     let begin = if rewriter.is_limited() {
         quote_spanned!(span=> let limit = limit.within(#spec);)
     } else {
@@ -242,86 +244,4 @@ pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> 
 fn with_cfg(start: &Stmt, attrs: &[Attribute]) -> Stmt {
     let cfg = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
     Stmt::Expr(Expr::Verbatim(quote::quote!(#(#cfg)* #start)), None)
-}
-
-/// `orders.recent` for `orders.recent(user)`: what a trace calls the statement.
-pub(super) fn called(future: &Expr) -> String {
-    match future {
-        Expr::Call(call) => called(&call.func),
-        Expr::MethodCall(call) => match called(&call.receiver) {
-            receiver if receiver.is_empty() => call.method.to_string(),
-            receiver => format!("{receiver}.{}", call.method),
-        },
-        Expr::Path(path) => {
-            let segments: Vec<String> = path
-                .path
-                .segments
-                .iter()
-                .map(|segment| segment.ident.to_string())
-                .collect();
-            segments.join("::")
-        }
-        Expr::Field(field) => match &field.member {
-            syn::Member::Named(name) => format!("{}.{name}", called(&field.base)),
-            syn::Member::Unnamed(index) => format!("{}.{}", called(&field.base), index.index),
-        },
-        Expr::Macro(mac) => mac
-            .mac
-            .path
-            .segments
-            .last()
-            .map_or_else(String::new, |last| format!("{}!", last.ident)),
-        Expr::Try(inner) => called(&inner.expr),
-        Expr::Await(inner) => called(&inner.base),
-        Expr::Paren(inner) => called(&inner.expr),
-        Expr::Group(inner) => called(&inner.expr),
-        Expr::Reference(inner) => called(&inner.expr),
-        _ => String::new(),
-    }
-}
-
-pub(super) fn first_called_in(body: &Block) -> String {
-    let mut first = First::default();
-    first.visit_block(body);
-    first.name()
-}
-
-fn first_called_in_expr(expr: &Expr) -> String {
-    let mut first = First::default();
-    first.visit_expr(expr);
-    first.name()
-}
-
-/// The first await of a statement gives it its name.
-#[derive(Default)]
-struct First(Option<String>);
-
-impl First {
-    fn name(self) -> String {
-        self.0
-            .filter(|name| !name.is_empty())
-            .unwrap_or_else(|| "await".to_owned())
-    }
-}
-
-impl Visit<'_> for First {
-    fn visit_expr(&mut self, expr: &Expr) {
-        if self.0.is_none() {
-            visit::visit_expr(self, expr);
-        }
-    }
-
-    fn visit_expr_await(&mut self, awaited: &ExprAwait) {
-        self.0 = Some(called(&awaited.base));
-    }
-
-    fn visit_macro(&mut self, mac: &syn::Macro) {
-        if let Some(last) = mac.path.segments.last() {
-            self.0.get_or_insert_with(|| format!("{}!", last.ident));
-        }
-    }
-
-    fn visit_expr_closure(&mut self, _: &ExprClosure) {}
-    fn visit_expr_async(&mut self, _: &ExprAsync) {}
-    fn visit_item(&mut self, _: &Item) {}
 }

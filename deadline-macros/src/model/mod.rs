@@ -1,6 +1,8 @@
 //! What is to be built. Nothing here changes once it has been checked.
 
+pub(crate) mod calls;
 pub(crate) mod flow;
+pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod runtime;
 pub(crate) mod shape;
@@ -48,6 +50,7 @@ pub(crate) struct Scope {
     pub(crate) bind: Option<Ident>,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) allow_overcommit: bool,
+    pub(crate) audit: bool,
     pub(crate) keep_async: Option<Span>,
     pub(crate) boxed: Option<Boxed>,
 }
@@ -79,6 +82,7 @@ impl Scope {
             bind: arguments.bind,
             checkpoints: arguments.checkpoints.unwrap_or(Checkpoints::Auto),
             allow_overcommit: arguments.allow_overcommit.is_some(),
+            audit: arguments.audit.is_some(),
             keep_async: arguments.keep_async,
             boxed: arguments.boxed,
         }

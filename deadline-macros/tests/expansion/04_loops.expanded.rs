@@ -6,7 +6,8 @@ pub fn import(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::carrying(
+    let call_0 = rt::call();
+    let future = rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
         async move {
             use rt::Leaf as _;
@@ -20,7 +21,11 @@ pub fn import(
                     if let Some(stopped) = rt::checkpoint() {
                         return rt::stop::<Result<u64, AppError>>(stopped);
                     }
-                    rows += rt::At(store(page)).deadline_gate().await?;
+                    rows
+                        += rt::At(store(page))
+                            .deadline_counts(call_0)
+                            .deadline_gate()
+                            .await?;
                 }
                 while rows % 2 == 1 {
                     rows -= 1;
@@ -29,5 +34,15 @@ pub fn import(
             }
         },
         |stopped| rt::stop::<Result<u64, AppError>>(stopped),
-    )
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of("import", 5000)
+                .hold(&rt::Step::Loop(&rt::Step::Call(0, "store")));
+        }
+        match rt::calls((call_0,)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

@@ -9,7 +9,8 @@ pub fn run(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::carrying_under(
+    let call_0 = rt::call();
+    let future = rt::Scoped::carrying_under(
         rt::Parent::of(&cx),
         const { &rt::Spec::<_>::new("job") },
         async move {
@@ -20,8 +21,21 @@ pub fn run(
             if false {
                 return rt::returns::<Result<(), AppError>>();
             }
-            rt::At(job.run(cx)).deadline_gate().await
+            rt::At(job.run(cx)).deadline_counts(call_0).deadline_gate().await
         },
         |stopped| rt::stop::<Result<(), AppError>>(stopped),
-    )
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of(
+                    "job",
+                    rt::Constant(crate::budgets::JOB).whole_millis(),
+                )
+                .hold(&rt::Step::Call(0, "job.run"));
+        }
+        match rt::calls((call_0,)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

@@ -1,18 +1,20 @@
 //! [`Frame`]: the context of the code that is running on this thread right now.
 //!
-//! A scope owns its frame and puts it in place for the length of one poll; what was there before lies on the
-//! stack of that poll and comes back when it ends, also by a panic. So the frames of a thread form a stack, and
-//! a `LocalSet` or `block_on` that runs other tasks inside a poll cannot mix them up: a frame is only believed
-//! by the task it was made for. (Executors that are not tokio's give their tasks no identity; one that is driven
-//! inside a scope hands the scope's context to all its tasks.)
+//! A scope puts its frame on the thread's stack of frames for the length of one poll, and takes it off when that ends,
+//! also by a panic. A `LocalSet` or `block_on` that runs other tasks inside a poll cannot mix them up: a frame is only
+//! believed by the task it was made for. (Executors that are not tokio's give their tasks no identity; one that is
+//! driven inside a scope hands the scope's context to all its tasks.)
 //!
 //! What a scope needs from the ones inside it (when to wake, until when a shield holds) goes up through the
 //! frame as well: it is reported to the outer frame when the inner poll is over.
+//!
+//! A look at the thread's stack is not free, so a scope takes one when a poll begins and one when it ends. Nothing that
+//! could come back here (a waker, an event, a destructor of the user's) may run during such a [`visit`].
 
 use std::cell::RefCell;
-use std::mem;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 use tokio::task::Id;
@@ -42,8 +44,8 @@ pub(crate) struct Frame {
     pub(crate) started: Option<Deadline>,
     pub(crate) mode: Mode,
     pub(crate) poller: Poller,
-    /// Where the path of its task begins.
-    pub(crate) base: usize,
+    /// Whose frame it is.
+    pub(crate) id: FrameId,
     /// The stop that is being delivered to the body.
     pub(crate) stop: Option<Cause>,
     /// Whether a guard has handed a stop to the body of this scope.
@@ -103,92 +105,148 @@ impl Poller {
     }
 }
 
-struct Local {
-    frame: Option<Frame>,
-    path: Vec<PathEntry>,
+/// Names the owner of a frame on its thread's stack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameId(usize);
+
+impl FrameId {
+    const NONE: Self = Self(0);
+
+    /// Of something that stays where it is while its frame is in place.
+    pub(crate) fn of<T>(scope: &T) -> Self {
+        Self(std::ptr::from_ref(scope).addr())
+    }
+
+    /// Of code that was entered by hand: odd, so that it is nobody's address.
+    fn unique() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        Self(NEXT.fetch_add(2, Ordering::Relaxed))
+    }
+}
+
+/// The frames of a thread; the last one is that of the code which is running.
+///
+/// Frames are filled in and emptied where they lie: moving one in and out costs more than everything else that a scope
+/// does at the ends of a poll.
+#[derive(Default)]
+pub(crate) struct Stack {
+    frames: Vec<Frame>,
+    /// How many are in place; those after them are empty.
+    len: usize,
 }
 
 thread_local! {
-    static CURRENT: RefCell<Local> = const { RefCell::new(Local { frame: None, path: Vec::new() }) };
+    static CURRENT: RefCell<Stack> = const { RefCell::new(Stack { frames: Vec::new(), len: 0 }) };
 }
 
-/// A frame in place; the one before it comes back when this is left or dropped, on the same thread.
-#[must_use]
-pub(crate) struct Entered {
-    /// The frame that was there before. A thread that is ending has no place for frames: then it is the entered one.
-    other: Option<Frame>,
-    left: bool,
+/// A look at the stack of this thread; `None` on a thread that is ending.
+#[inline]
+pub(crate) fn visit<R>(step: impl FnOnce(&mut Stack) -> R) -> Option<R> {
+    CURRENT.try_with(|stack| step(&mut stack.borrow_mut())).ok()
 }
+
+impl Stack {
+    /// The frame that `task` is running in.
+    #[inline]
+    pub(crate) fn running(&mut self, task: Option<Id>) -> Option<&mut Frame> {
+        let last = self.len.checked_sub(1)?;
+        let frame = self.frames.get_mut(last)?;
+        (frame.poller.task == task).then_some(frame)
+    }
+
+    /// A new frame on top, which the caller fills in: its nodes are `None`, everything else is what an earlier one left.
+    #[inline]
+    pub(crate) fn push(&mut self) -> &mut Frame {
+        let at = self.len;
+        if at >= self.frames.len() {
+            self.grow();
+        }
+        self.len = at + 1;
+        &mut self.frames[at]
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.frames.push(Frame::of(None));
+    }
+
+    /// The frame of `id`, and the one around it in the same task. What was left above it is dropped.
+    #[inline]
+    pub(crate) fn top(&mut self, id: FrameId) -> Option<(&mut Frame, Option<&mut Frame>)> {
+        let last = self.len.checked_sub(1)?;
+        if self.frames.get(last)?.id != id {
+            self.uncover(id);
+        }
+        let (frame, below) = self.frames.get_mut(..self.len)?.split_last_mut()?;
+        if frame.id != id {
+            return None;
+        }
+        let outer = below.last_mut();
+        let outer = outer.filter(|outer| outer.poller.task == frame.poller.task);
+        Some((frame, outer))
+    }
+
+    /// An expression under a shield that was suspended has left its frame behind.
+    #[cold]
+    fn uncover(&mut self, id: FrameId) {
+        let frames = self.frames.get(..self.len).unwrap_or_default();
+        if let Some(at) = frames.iter().rposition(|frame| frame.id == id) {
+            while self.len > at + 1 {
+                self.pop();
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) {
+        self.len = self.len.saturating_sub(1);
+        if let Some(frame) = self.frames.get_mut(self.len) {
+            frame.node = None;
+            frame.also = None;
+        }
+    }
+}
+
+/// A frame that was entered by hand; it is left when this is dropped.
+#[must_use]
+pub(crate) struct Entered(FrameId);
 
 pub(crate) fn enter(frame: Frame) -> Entered {
-    let entry = PathEntry {
-        operation: frame.operation().name,
-        hard: frame.limits.hard,
-    };
-    let task = frame.poller.task;
-    let mut other = Some(frame);
-    let _ = CURRENT.try_with(|local| {
-        let mut local = local.borrow_mut();
-        let base = match &local.frame {
-            Some(outer) if outer.poller.task == task => outer.base,
-            _ => local.path.len(),
-        };
-        if let Some(frame) = &mut other {
-            frame.base = base;
-        }
-        local.path.push(entry);
-        mem::swap(&mut local.frame, &mut other);
-    });
-    Entered { other, left: false }
-}
-
-impl Entered {
-    /// Takes the frame out again, with what the poll left in it.
-    pub(crate) fn leave(mut self) -> Option<Frame> {
-        self.left = true;
-        self.swap();
-        self.other.take()
-    }
-
-    fn swap(&mut self) {
-        let other = &mut self.other;
-        let _ = CURRENT.try_with(|local| {
-            let mut local = local.borrow_mut();
-            local.path.pop();
-            mem::swap(&mut local.frame, other);
-        });
-    }
+    let id = FrameId::unique();
+    let _ = visit(|stack| *stack.push() = Frame { id, ..frame });
+    Entered(id)
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if !self.left {
-            self.swap();
-        }
+        let _ = visit(|stack| {
+            if stack.top(self.0).is_some() {
+                stack.pop();
+            }
+        });
     }
 }
 
 /// Runs `read` on the frame of the running task; `None` outside any scope. What it runs must not come back here.
 pub(crate) fn with<R>(read: impl FnOnce(&mut Frame) -> R) -> Option<R> {
-    with_path(|frame, _| read(frame))
+    with_below(|frame, _| read(frame))
 }
 
 /// As [`with`], for code that makes an error and needs the path of scopes for it.
-pub(crate) fn with_path<R>(read: impl FnOnce(&mut Frame, &[PathEntry]) -> R) -> Option<R> {
-    CURRENT
-        .try_with(|local| {
-            let Local { frame, path } = &mut *local.borrow_mut();
-            let frame = frame.as_mut()?;
-            let path = path.get(frame.base..).unwrap_or_default();
-            (frame.poller.task == tokio::task::try_id()).then(|| read(frame, path))
-        })
-        .ok()
-        .flatten()
+pub(crate) fn with_below<R>(read: impl FnOnce(&mut Frame, Below<'_>) -> R) -> Option<R> {
+    visit(|stack| {
+        let (frame, below) = stack.frames.get_mut(..stack.len)?.split_last_mut()?;
+        (frame.poller.task == tokio::task::try_id()).then(|| read(frame, Below(below)))
+    })
+    .flatten()
 }
+
+/// The frames below one.
+pub(crate) struct Below<'a>(&'a [Frame]);
 
 /// The scopes that are being polled in this task, outermost first.
 pub(crate) fn path() -> Vec<PathEntry> {
-    with_path(|_, path| path.to_vec()).unwrap_or_default()
+    with_below(|frame, below| frame.path(&below)).unwrap_or_default()
 }
 
 /// What a scope inherits from the context it is created or polled in.
@@ -233,11 +291,25 @@ impl Frame {
             started: node.map(|node| node.started),
             mode: node.map_or(Mode::Enforce, |node| node.mode),
             poller: Poller::none(),
-            base: 0,
+            id: FrameId::NONE,
             stop: None,
             delivered: false,
             seen: Seen::default(),
         }
+    }
+
+    /// The scopes of this frame's task down to it, outermost first.
+    pub(crate) fn path(&self, below: &Below<'_>) -> Vec<PathEntry> {
+        let same = |frame: &&Frame| frame.poller.task == self.poller.task;
+        let mut path: Vec<_> = std::iter::once(self)
+            .chain(below.0.iter().rev().take_while(same))
+            .map(|frame| PathEntry {
+                operation: frame.operation().name,
+                hard: frame.limits.hard,
+            })
+            .collect();
+        path.reverse();
+        path
     }
 
     /// Whether this is where [`Context::none`](crate::Context::none) holds: what begins here is outermost.
@@ -279,6 +351,7 @@ impl Frame {
         clippy::single_match_else,
         reason = "an early return would borrow too long"
     )]
+    #[inline]
     pub(crate) fn node(&mut self) -> &Arc<Node> {
         match self.node {
             Some(ref node) => node,

@@ -10,7 +10,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
 
 use slab::Slab;
 
@@ -36,6 +35,10 @@ pub(crate) struct Node {
     pub(crate) depth: u16,
     /// Made for a running scope, which is then the one to be written down.
     pub(crate) of_scope: bool,
+    /// Whether scopes are recorded.
+    pub(crate) reports: bool,
+    /// Somebody has, or had, a handle of it.
+    handed_out: AtomicBool,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -53,9 +56,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn of(hard: Option<Deadline>, kept: Duration) -> Self {
+    /// With so many nanoseconds kept between the two.
+    #[inline]
+    pub(crate) fn of(hard: Option<Deadline>, kept: u64) -> Self {
         Self {
-            soft: hard.map(|hard| hard.minus(kept)),
+            soft: hard.map(|hard| hard.sooner(kept)),
             hard,
         }
     }
@@ -138,6 +143,8 @@ impl Node {
             depth,
             of_scope,
         } = seed;
+        let around = parent.as_ref().or(request.within.as_ref());
+        let reports = request.report || around.is_some_and(|node| node.reports);
         Self {
             operation,
             limits,
@@ -148,6 +155,8 @@ impl Node {
             signal: Signal::default(),
             depth,
             of_scope,
+            reports,
+            handed_out: AtomicBool::new(false),
             request,
             parent,
             key,
@@ -180,6 +189,16 @@ impl Node {
             }
         }
         true
+    }
+
+    pub(crate) fn hand_out(&self) {
+        self.handed_out.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is anybody who could cancel it. Only its own scope can hand a node out for the first time, and
+    /// only while it is polled.
+    pub(crate) fn can_be_cancelled(&self) -> bool {
+        self.parent.is_some() || self.handed_out.load(Ordering::Relaxed)
     }
 
     fn live_children(&self) -> Vec<Arc<Self>> {
@@ -234,8 +253,10 @@ impl Node {
 
     /// The records, if somebody wants scopes to be recorded.
     pub(crate) fn recorder(self: &Arc<Self>) -> Option<(&Records, Deadline)> {
-        let root = self.recording_root();
-        root.request.report.then(|| (self.records(), root.started))
+        self.reports.then(|| {
+            let root = self.recording_root();
+            (self.records(), root.started)
+        })
     }
 
     /// Remembers a stop that became an error: error types tend to lose it on the way out. Of those by one limit the

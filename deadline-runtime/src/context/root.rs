@@ -90,12 +90,7 @@ impl RootBuilder {
     #[must_use]
     pub fn build(self) -> Context {
         let started = self.started.unwrap_or_else(Deadline::now);
-        let operation = Operation {
-            name: self.operation,
-            location: self.location,
-            budget: self.budget,
-            parent_required: false,
-        };
+        let operation = Operation::new(self.operation, self.location, self.budget);
         let own = self
             .budget
             .granted(None)
@@ -103,7 +98,7 @@ impl RootBuilder {
         let hard = Deadline::earlier(own, self.deadline);
         let seed = Seed {
             operation,
-            limits: Limits::of(hard, self.budget.kept()),
+            limits: Limits::of(hard, operation.figures.kept),
             limit: operation.limit(),
             own: false,
             started,

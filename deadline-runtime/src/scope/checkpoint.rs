@@ -19,10 +19,10 @@ pub fn checkpoint() -> Option<Stopped> {
 
 fn at(location: &'static Location<'static>) -> Option<Stopped> {
     crate::trip::count();
-    current::with_path(|frame, path| {
+    current::with_below(|frame, below| {
         let cause = frame.stopped(Deadline::now)?;
         let now = Deadline::now();
-        let stopped = frame.stop_error(cause, Phase::Compute, now, location, path.to_vec());
+        let stopped = frame.stop_error(cause, Phase::Compute, now, location, frame.path(&below));
         frame.note_stop(&stopped);
         Some(stopped)
     })

@@ -51,8 +51,8 @@ impl Driver {
     pub(crate) fn wait(
         mut self: Pin<&mut Self>,
         alarm: Option<Deadline>,
-        own: Option<Arc<Node>>,
-        also: Option<Arc<Node>>,
+        own: Option<&Arc<Node>>,
+        also: Option<&Arc<Node>>,
         noticed: bool,
         cx: &mut task::Context<'_>,
     ) {
@@ -88,27 +88,20 @@ impl Driver {
     pub(super) fn tidies_until(&self) -> Option<Deadline> {
         self.tidy_until
     }
-
-    /// Nothing is waited for any more.
-    pub(crate) fn release(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        this.own.leave();
-        this.also.leave();
-        this.timer.set(Timer::default());
-    }
 }
 
 impl Watch {
     /// True if the node was cancelled already.
-    fn wait(&mut self, node: Option<Arc<Node>>, cx: &mut task::Context<'_>) -> bool {
-        let unchanged = match (&self.node, &node) {
+    #[inline]
+    fn wait(&mut self, node: Option<&Arc<Node>>, cx: &mut task::Context<'_>) -> bool {
+        let unchanged = match (&self.node, node) {
             (Some(watched), Some(node)) => Arc::ptr_eq(watched, node),
             (None, None) => true,
             _ => false,
         };
         if !unchanged {
             self.leave();
-            self.node = node;
+            self.node = node.cloned();
         }
         match &self.node {
             Some(node) => node.signal.register(&mut self.place, cx.waker()),
@@ -150,6 +143,7 @@ mod tests {
                 if let Some(node) = &node {
                     node.cancel(Cause::ClientCancelled);
                 }
+                let node = node.as_ref();
                 let (own, also) = if beside { (None, node) } else { (node, None) };
                 let count = Arc::new(Count::default());
                 let waker = Waker::from(count.clone());

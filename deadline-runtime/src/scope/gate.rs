@@ -9,6 +9,7 @@ use pin_project_lite::pin_project;
 
 use crate::context::current;
 use crate::figure::Budgeted;
+use crate::fits::{Declares, Slot};
 use crate::time::Deadline;
 
 /// An awaited future. Annotated ones pass as they are, because they test the context themselves; all others get a gate.
@@ -23,10 +24,36 @@ impl<F: Budgeted> At<F> {
     }
 }
 
-/// The same for futures that are not annotated.
-pub trait Leaf {
+impl<F: Budgeted<Budget: Declares>> At<F> {
+    /// Notes in the call's slot what the future declares.
+    #[must_use]
+    #[inline(always)]
+    pub fn deadline_counts(self, _: Slot<F::Budget>) -> Self {
+        self
+    }
+}
+
+/// The future itself, for whoever awaits it.
+impl<F: IntoFuture> IntoFuture for At<F> {
+    type Output = F::Output;
+    type IntoFuture = F::IntoFuture;
+
+    #[inline(always)]
+    fn into_future(self) -> F::IntoFuture {
+        self.0.into_future()
+    }
+}
+
+/// The same for futures that are not annotated, or declare nothing that could be added up.
+pub trait Leaf: Sized {
     /// The gated future.
     type Gated;
+    /// Notes that nothing is declared.
+    #[must_use]
+    #[inline(always)]
+    fn deadline_counts(self, _: Slot<()>) -> Self {
+        self
+    }
     /// Puts the gate around it.
     fn deadline_gate(self) -> Self::Gated;
 }

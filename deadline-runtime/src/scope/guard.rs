@@ -7,6 +7,8 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
+use super::gate::At;
+use super::limit::Settle;
 use crate::context::current;
 use crate::stop::{Phase, Stopped};
 use crate::time::Deadline;
@@ -34,6 +36,24 @@ pub fn guard<F: IntoFuture>(future: F) -> Guard<F::IntoFuture> {
         location: Location::caller(),
         begun: false,
         yielded: false,
+    }
+}
+
+impl<T, E: From<Stopped>> At<Result<Result<T, E>, Stopped>> {
+    /// A stop becomes the awaited value itself where that is a `Result` whose error can carry it, so that the body's
+    /// own `?`, `match` and what follows them meet it.
+    #[allow(clippy::missing_errors_doc, reason = "part of the expansion")]
+    pub fn deadline_settle(self) -> Result<Result<T, E>, Stopped> {
+        Ok(self.0.unwrap_or_else(|stopped| Err(E::from(stopped))))
+    }
+}
+
+/// Any other value has no place for a stop: the function returns.
+impl<T> Settle for At<Result<T, Stopped>> {
+    type Value = T;
+
+    fn deadline_settle(self) -> Result<T, Stopped> {
+        self.0
     }
 }
 
@@ -68,7 +88,7 @@ fn deliver(
     cx: &mut task::Context<'_>,
 ) -> Option<Poll<Stopped>> {
     crate::trip::count();
-    current::with_path(|frame, path| {
+    current::with_below(|frame, below| {
         let now = Deadline::now();
         let cause = frame.stopped(|| now)?;
         if frame.delivered && !*yielded {
@@ -77,7 +97,7 @@ fn deliver(
             return Some(Poll::Pending);
         }
         frame.delivered = true;
-        let stopped = frame.stop_error(cause, Phase::Wait, now, location, path.to_vec());
+        let stopped = frame.stop_error(cause, Phase::Wait, now, location, frame.path(&below));
         frame.note_stop(&stopped);
         Some(Poll::Ready(stopped))
     })

@@ -8,8 +8,9 @@ use pin_project_lite::pin_project;
 
 use super::checkpoint::{missed, missed_by};
 use super::gate::At;
-use super::life::{Life, State};
+use super::life::{Flag, State};
 use super::operation::{Operation, Spec};
+use super::scoped::{Carry, Remains, Scoped};
 use crate::context::Mode;
 use crate::context::current;
 use crate::figure::Figure;
@@ -62,7 +63,7 @@ impl Limit {
     #[inline(always)]
     pub fn run<F: IntoFuture>(self, future: F) -> Limited<F::IntoFuture> {
         Limited {
-            life: Life::new(self.state(), future.into_future()),
+            scoped: Scoped::of(self.state(), Carry, future.into_future()),
         }
     }
 
@@ -79,7 +80,7 @@ impl Limit {
         let mut state = State::under(Some(self.operation), None);
         state.started = self.started;
         state.hard = self.end;
-        state.flags.fixed = true;
+        state.flags.set(Flag::Fixed, true);
         state
     }
 }
@@ -89,14 +90,14 @@ pin_project! {
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Limited<F> {
         #[pin]
-        life: Life<F>,
+        scoped: Scoped<F, ()>,
     }
 }
 
 impl<F: Future> Limited<F> {
     pub(super) fn new(state: State, future: F) -> Self {
         Self {
-            life: Life::new(state, future),
+            scoped: Scoped::of(state, Carry, future),
         }
     }
 }
@@ -106,7 +107,7 @@ impl<F: Future> Future for Limited<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.project().life.poll(cx)
+        self.project().scoped.run(cx).map(|(value, _)| value)
     }
 }
 
@@ -129,15 +130,14 @@ impl<F: Future> Future for LimitedOrMissed<F> {
     type Output = At<Capped<F::Output>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        let mut limited = self.project().limited;
-        let value = std::task::ready!(limited.as_mut().poll(cx));
-        let state = limited.life.state();
+        let scoped = self.project().limited.project().scoped;
+        let (value, Remains { state, .. }) = std::task::ready!(scoped.run(cx));
         let by_own_limit = match &value {
             Ok(_) => state.own_limit_hit(),
             Err(_) => None,
         };
         if let Err(stopped) = &value {
-            missed_by(stopped, state);
+            missed_by(stopped, &state);
         }
         Poll::Ready(At(Capped {
             value,

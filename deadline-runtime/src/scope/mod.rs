@@ -1,12 +1,13 @@
 //! Scopes: one run of an annotated function or statement.
 //!
 //! * [`operation`]: what is declared about a scope.
-//! * [`life`]: its state machine, the same for every kind.
+//! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it waits.
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
 //! * [`gate`], [`mod@guard`], [`mod@checkpoint`]: where a running body meets a stop.
 
+mod admission;
 mod alarm;
 mod checkpoint;
 mod driver;
@@ -16,6 +17,7 @@ mod life;
 mod limit;
 mod operation;
 mod outcome;
+mod pending;
 mod run;
 mod scoped;
 mod shield;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::figure::Figure;
 use crate::stop::Limit;
-use crate::time::Budget;
+use crate::time::{Budget, Figures};
 
 /// The name, the place and the figures of a scope.
 #[derive(Debug, Clone, Copy)]
@@ -14,17 +14,27 @@ pub(crate) struct Operation {
     pub(crate) name: &'static str,
     pub(crate) location: &'static Location<'static>,
     pub(crate) budget: Budget,
+    pub(crate) figures: Figures,
     /// Running without any deadline in scope is an error.
     pub(crate) parent_required: bool,
 }
 
 impl Operation {
-    pub(crate) const UNNAMED: Self = Self {
-        name: "unnamed",
-        location: Location::caller(),
-        budget: Budget::inherited(),
-        parent_required: false,
-    };
+    pub(crate) const UNNAMED: Self = Self::new("unnamed", Location::caller(), Budget::inherited());
+
+    pub(crate) const fn new(
+        name: &'static str,
+        location: &'static Location<'static>,
+        budget: Budget,
+    ) -> Self {
+        Self {
+            name,
+            location,
+            budget,
+            figures: Figures::of(&budget),
+            parent_required: false,
+        }
+    }
 
     pub(crate) const fn limit(&self) -> Limit {
         Limit {
@@ -47,42 +57,43 @@ impl<B: Figure> Spec<B> {
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
-            operation: Operation {
-                name,
-                location: Location::caller(),
-                budget: B::BUDGET,
-                parent_required: false,
-            },
+            operation: Operation::new(name, Location::caller(), B::BUDGET),
             budget: PhantomData,
         }
     }
 
+    const fn with(mut self, budget: Budget) -> Self {
+        self.operation.budget = budget;
+        self.operation.figures = Figures::of(&budget);
+        self
+    }
+
     /// Milliseconds kept for the answer.
     #[must_use]
-    pub const fn reserve(mut self, millis: u64) -> Self {
-        self.operation.budget = self.operation.budget.reserve(Duration::from_millis(millis));
-        self
+    pub const fn reserve(self, millis: u64) -> Self {
+        let budget = self.operation.budget.reserve(Duration::from_millis(millis));
+        self.with(budget)
     }
 
     /// Milliseconds a useful run needs.
     #[must_use]
-    pub const fn min(mut self, millis: u64) -> Self {
-        self.operation.budget = self.operation.budget.min(Duration::from_millis(millis));
-        self
+    pub const fn min(self, millis: u64) -> Self {
+        let budget = self.operation.budget.min(Duration::from_millis(millis));
+        self.with(budget)
     }
 
     /// What a useful run needs, in percent of the budget.
     #[must_use]
-    pub const fn min_percent(mut self, percent: u64) -> Self {
-        self.operation.budget = self.operation.budget.min_percent(percent);
-        self
+    pub const fn min_percent(self, percent: u64) -> Self {
+        let budget = self.operation.budget.min_percent(percent);
+        self.with(budget)
     }
 
     /// Milliseconds for tidying up after a stop.
     #[must_use]
-    pub const fn cleanup(mut self, millis: u64) -> Self {
-        self.operation.budget = self.operation.budget.cleanup(Duration::from_millis(millis));
-        self
+    pub const fn cleanup(self, millis: u64) -> Self {
+        let budget = self.operation.budget.cleanup(Duration::from_millis(millis));
+        self.with(budget)
     }
 
     /// Running without any deadline in scope is an error.

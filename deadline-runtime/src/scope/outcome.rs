@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
-use super::life::{State, Unenforced};
+use super::life::{Flag, State, Unenforced};
 use super::operation::Operation;
 use crate::context::node::Node;
 use crate::context::{Mode, Outcome, ScopeRecord};
@@ -22,7 +23,8 @@ pub(crate) enum Ended<'a> {
     Dropped(Cause),
 }
 
-/// A scope that ran without any limit: counted, because it is what the crate exists to find.
+/// A scope that runs without any limit: counted in its request and told in an event that a metrics layer can count,
+/// because it is what the crate exists to find.
 pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
     if let Some(node) = node {
         node.records().unbounded();
@@ -30,19 +32,36 @@ pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
     tracing::debug!(target: TARGET, op = operation.name, file = operation.location.file(), line = operation.location.line(), "no deadline in scope");
 }
 
-/// Writes down how a scope ended. The clock is read only if somebody listens.
+/// Writes down how a scope ended. Mostly nobody listens, and that is found out first.
+#[inline]
 pub(super) fn record(state: &State, ended: Ended<'_>) {
+    let node = state.node.as_ref();
+    if let (Ended::Stopped(stopped), Some(node)) = (&ended, node)
+        && node.mode != Mode::Off
+    {
+        node.note_stop(stopped);
+    }
+    let least = if state.depth == 0 {
+        LevelFilter::INFO
+    } else {
+        LevelFilter::DEBUG
+    };
+    if LevelFilter::current() >= least || node.is_some_and(|node| node.reports) {
+        write_down(state, ended);
+    }
+}
+
+/// The clock is read only if somebody listens.
+#[inline(never)]
+fn write_down(state: &State, ended: Ended<'_>) {
     let mode = state.mode();
     if mode == Mode::Off {
         return;
     }
     let node = state.node.as_ref();
-    let outermost = state.depth() == 0;
-    if let (Ended::Stopped(stopped), Some(node)) = (&ended, node) {
-        node.note_stop(stopped);
-    }
+    let outermost = state.depth == 0;
     // Running something under the context of a running scope is not another scope.
-    if state.flags.again {
+    if state.flags.has(Flag::Again) {
         return;
     }
     // A stop inside ends a request also when the outermost scope turns it into a value: mostly an error.
@@ -52,7 +71,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
     };
     let recorder = node.and_then(Node::recorder);
     let quiet = matches!(ended, Ended::Value) && inside.is_none() && mode.enforces();
-    let listened = if state.flags.quiet {
+    let listened = if state.flags.has(Flag::Quiet) {
         false
     } else if outermost && !quiet {
         tracing::enabled!(target: TARGET, Level::INFO)
@@ -82,7 +101,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
         }
         records.scope(ScopeRecord {
             operation: operation.name,
-            depth: usize::from(state.depth()),
+            depth: usize::from(state.depth),
             started: started.since(origin),
             elapsed,
             granted,
@@ -133,7 +152,7 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
 /// What a scope that ended with a value did to its limit.
 fn of_a_value(state: &State, now: Deadline) -> Outcome {
     let late = state.hard.map(|hard| now.since(hard)).unwrap_or_default();
-    match state.flags.unenforced {
+    match state.unenforced {
         Unenforced::Nothing => {}
         Unenforced::WouldRefuse => {
             let has = state.hard.zip(state.started);
@@ -142,7 +161,10 @@ fn of_a_value(state: &State, now: Deadline) -> Outcome {
         }
         unenforced => {
             let cancelled = state.node.as_ref().and_then(|node| node.signal.get());
-            let end = Deadline::earlier(state.work_end(), cancelled.map(|(_, at)| at));
+            let end = Deadline::earlier(
+                state.work_end(state.limits().soft),
+                cancelled.map(|(_, at)| at),
+            );
             let over = end.map(|end| now.since(end)).unwrap_or_default();
             if unenforced == Unenforced::BeganLate || !over.is_zero() {
                 return Outcome::WouldStop(over);

@@ -7,7 +7,8 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::life::{Life, State};
+use super::life::{Flag, State};
+use super::scoped::{Carry, Scoped};
 use crate::context::node::Node;
 use crate::stop::Stopped;
 
@@ -16,7 +17,7 @@ pin_project! {
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Run<F> {
         #[pin]
-        life: Life<F>,
+        scoped: Scoped<F, ()>,
     }
 }
 
@@ -24,26 +25,41 @@ impl<F: Future> Run<F> {
     /// `context` is `None` for [`Context::none`](crate::Context::none): no limit at all, whoever polls.
     pub(crate) fn new(context: Option<Arc<Node>>, replaces: bool, body: F) -> Self {
         let mut state = State::under(None, None);
-        state.flags.replaces = replaces || context.is_none();
+        state
+            .flags
+            .set(Flag::Replaces, replaces || context.is_none());
         if let Some(node) = context {
             state.hard = node.limits.hard;
             state.started = Some(node.started);
-            state.flags.again = node.of_scope;
-            state.at_depth(node.depth);
+            state.flags.set(Flag::Again, node.of_scope);
+            state.depth = node.depth;
             state.node = Some(node);
-            state.flags.fixed = true;
-            state.flags.explicit = true;
+            state.flags.set(Flag::Fixed, true);
+            state.flags.set(Flag::Explicit, true);
         }
         Self {
-            life: Life::new(state, body),
+            scoped: Scoped::of(state, Carry, body),
         }
+    }
+
+    /// As [`Context::run`](crate::Context::run), with a limit of the program's own that also holds where the request's
+    /// is not enforced.
+    pub(crate) fn always(context: Option<Arc<Node>>, body: F) -> Self {
+        let enforced = context.as_ref().is_none_or(|node| node.mode.enforces());
+        let mut run = Self::new(context, false, body);
+        if !enforced && let Some(state) = run.scoped.state_mut() {
+            state.flags.set(Flag::Always, true);
+        }
+        run
     }
 
     /// As [`Context::run`](crate::Context::run), for a boundary that makes the one event of a stopped request itself.
     #[cfg(feature = "http")]
     pub(crate) fn quiet(context: Option<Arc<Node>>, body: F) -> Self {
         let mut run = Self::new(context, false, body);
-        run.life.state_mut().flags.quiet = true;
+        if let Some(state) = run.scoped.state_mut() {
+            state.flags.set(Flag::Quiet, true);
+        }
         run
     }
 }
@@ -53,6 +69,6 @@ impl<F: Future> Future for Run<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.project().life.poll(cx)
+        self.project().scoped.run(cx).map(|(value, _)| value)
     }
 }

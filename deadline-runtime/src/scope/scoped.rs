@@ -8,7 +8,7 @@ use std::task::{self, Poll};
 use pin_project_lite::pin_project;
 
 use super::checkpoint::missed_by;
-use super::life::{Life, State};
+use super::life::{Dropped, Flag, Next, Running, State};
 use super::operation::Spec;
 use crate::context::Context;
 use crate::context::current::Inherited;
@@ -17,17 +17,161 @@ use crate::stop::{FromStopped, Stopped};
 
 pin_project! {
     /// A body under its budget. `B` is the budget as a type, `K` what a stop becomes.
+    ///
+    /// Body and state lie in it directly, and its end is a variant: every type around a body would be one more level
+    /// of rustc's recursion limit, and an `Option` around it eight bytes more a level.
+    #[project = Place]
+    #[allow(missing_docs, reason = "not for use by hand")]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Scoped<F, B, K = Carry> {
-        #[pin]
-        life: Life<F>,
-        on_stop: K,
-        budget: PhantomData<fn() -> B>,
+    pub enum Scoped<F, B, K = Carry>
+    where
+        K: Keep,
+    {
+        /// Not over yet.
+        Alive {
+            state: State,
+            on_stop: K,
+            #[pin]
+            body: F,
+            budget: PhantomData<fn() -> B>,
+        },
+        /// Polled to its end.
+        Over,
+    }
+
+    impl<F, B, K: Keep> PinnedDrop for Scoped<F, B, K> {
+        fn drop(mut this: Pin<&mut Self>) {
+            let Place::Alive { state, .. } = this.as_mut().project() else {
+                return;
+            };
+            match state.dropped() {
+                // Its end has been seen to.
+                Dropped::Over => {}
+                // The body goes first: where that is the last of a scope, it is seen as such.
+                Dropped::Unbegun => {
+                    let mut state = state.take();
+                    this.set(Scoped::Over);
+                    state.dropped_before_its_start();
+                }
+                // Destructors see the context, and log inside it.
+                Dropped::Running => {
+                    let mut state = state.take();
+                    let mut running = Running::again(&mut state);
+                    this.set(Scoped::Over);
+                    let also = running.leave();
+                    drop(running);
+                    state.dropped_from_outside(also.as_ref());
+                }
+            }
+        }
+    }
+}
+
+/// What is left of a scope when its body is gone.
+pub(super) struct Remains<K> {
+    pub(super) state: State,
+    on_stop: K,
+}
+
+impl<F, B, K: Keep> Scoped<F, B, K> {
+    #[inline(always)]
+    pub(super) fn of(state: State, on_stop: K, body: F) -> Self {
+        Self::Alive {
+            state,
+            on_stop,
+            body,
+            budget: PhantomData,
+        }
+    }
+
+    pub(super) fn state_mut(&mut self) -> Option<&mut State> {
+        match self {
+            Self::Alive { state, .. } => Some(state),
+            Self::Over => None,
+        }
+    }
+}
+
+impl<F: Future, B, K: Keep> Scoped<F, B, K> {
+    /// Polls the scope: the body's value or the stop.
+    #[inline]
+    pub(super) fn run(
+        mut self: Pin<&mut Self>,
+        cx: &mut task::Context<'_>,
+    ) -> Poll<(Result<F::Output, Stopped>, Remains<K>)> {
+        loop {
+            let Place::Alive {
+                state,
+                on_stop,
+                body,
+                ..
+            } = self.as_mut().project()
+            else {
+                // Polled after its end: nothing will ever come.
+                return Poll::Pending;
+            };
+            match state.begin(cx.waker()) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(stopped)) => {
+                    let (state, on_stop) = (state.take(), on_stop.take());
+                    self.set(Self::Over);
+                    return Poll::Ready((Err(stopped), Remains { state, on_stop }));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+            let running = Running::begun(state);
+            if let Poll::Ready(value) = body.poll(cx) {
+                drop(running);
+                let (mut state, on_stop) = (state.take(), on_stop.take());
+                self.set(Self::Over);
+                state.completed();
+                return Poll::Ready((Ok(value), Remains { state, on_stop }));
+            }
+            match running.pending(cx) {
+                Next::Wait => return Poll::Pending,
+                Next::Again => {}
+                Next::End(stopped) => {
+                    let (mut state, on_stop) = (state.take(), on_stop.take());
+                    let running = Running::again(&mut state);
+                    self.set(Self::Over);
+                    drop(running);
+                    return Poll::Ready((Err(stopped), Remains { state, on_stop }));
+                }
+            }
+        }
+    }
+}
+
+/// What can be taken out before the body is dropped.
+pub trait Keep {
+    /// Takes it out.
+    #[must_use]
+    fn take(&mut self) -> Self;
+}
+
+impl Keep for Carry {
+    #[inline]
+    fn take(&mut self) -> Self {
+        Self
+    }
+}
+
+impl<S: Copy> Keep for CarryBy<S> {
+    #[inline]
+    fn take(&mut self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<K> Keep for Fallback<K> {
+    #[inline]
+    fn take(&mut self) -> Self {
+        Self(self.0.take())
     }
 }
 
 /// What a stop becomes in the return type `T`.
-pub trait OnStop<T> {
+pub trait OnStop<T>: Keep {
     /// Whether what stands in for the value has to be recorded as missing.
     const MISSING: bool;
     /// The value of the stopped function; `None` the second time, if there is only one.
@@ -50,7 +194,7 @@ impl<T: FromStopped> OnStop<T> for Carry {
 #[derive(Debug)]
 pub struct CarryBy<S>(S);
 
-impl<T, S: FnMut(Stopped) -> T> OnStop<T> for CarryBy<S> {
+impl<T, S: FnMut(Stopped) -> T + Copy> OnStop<T> for CarryBy<S> {
     const MISSING: bool = false;
 
     fn value(&mut self, stopped: Stopped) -> Option<T> {
@@ -87,46 +231,30 @@ impl<F: Future, B: Figure> Scoped<F, B> {
     #[inline(always)]
     pub fn new(spec: &'static Spec<B>, body: F) -> Self {
         let state = State::ambient(&spec.operation);
-        Self {
-            life: Life::new(state, body),
-            on_stop: Carry,
-            budget: PhantomData,
-        }
+        Self::of(state, Carry, body)
     }
 
     /// As `new`, under an explicit parent.
     #[inline(always)]
     pub fn under(parent: Parent, spec: &'static Spec<B>, body: F) -> Self {
         let state = explicit(parent, spec);
-        Self {
-            life: Life::new(state, body),
-            on_stop: Carry,
-            budget: PhantomData,
-        }
+        Self::of(state, Carry, body)
     }
 }
 
-impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output> Scoped<F, B, CarryBy<S>> {
+impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output + Copy> Scoped<F, B, CarryBy<S>> {
     /// As `new`, with the conversion.
     #[inline(always)]
     pub fn carrying(spec: &'static Spec<B>, body: F, stop: S) -> Self {
         let state = State::ambient(&spec.operation);
-        Self {
-            life: Life::new(state, body),
-            on_stop: CarryBy(stop),
-            budget: PhantomData,
-        }
+        Self::of(state, CarryBy(stop), body)
     }
 
     /// As `carrying`, under an explicit parent.
     #[inline(always)]
     pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
         let state = explicit(parent, spec);
-        Self {
-            life: Life::new(state, body),
-            on_stop: CarryBy(stop),
-            budget: PhantomData,
-        }
+        Self::of(state, CarryBy(stop), body)
     }
 }
 
@@ -135,11 +263,7 @@ impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallbac
     #[inline(always)]
     pub fn with_fallback(spec: &'static Spec<B>, body: F, fallback: K) -> Self {
         let state = State::ambient(&spec.operation);
-        Self {
-            life: Life::new(state, body),
-            on_stop: Fallback(Some(fallback)),
-            budget: PhantomData,
-        }
+        Self::of(state, Fallback(Some(fallback)), body)
     }
 
     /// As `with_fallback`, under an explicit parent.
@@ -151,20 +275,16 @@ impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallbac
         fallback: K,
     ) -> Self {
         let state = explicit(parent, spec);
-        Self {
-            life: Life::new(state, body),
-            on_stop: Fallback(Some(fallback)),
-            budget: PhantomData,
-        }
+        Self::of(state, Fallback(Some(fallback)), body)
     }
 }
 
 fn explicit<B>(parent: Parent, spec: &'static Spec<B>) -> State {
     let none = parent.0.is_none();
     let mut state = State::under(Some(&spec.operation), parent.0);
-    state.flags.explicit = true;
+    state.flags.set(Flag::Explicit, true);
     // `Context::none()` is asked for by work that must not end with whoever happens to poll it.
-    state.flags.replaces = none;
+    state.flags.set(Flag::Replaces, none);
     state
 }
 
@@ -177,15 +297,16 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        match this.life.as_mut().poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(value)) => Poll::Ready(value),
-            Poll::Ready(Err(stopped)) => {
+        let Poll::Ready((value, mut remains)) = self.run(cx) else {
+            return Poll::Pending;
+        };
+        match value {
+            Ok(value) => Poll::Ready(value),
+            Err(stopped) => {
                 if K::MISSING {
-                    missed_by(&stopped, this.life.state());
+                    missed_by(&stopped, &remains.state);
                 }
-                match this.on_stop.value(stopped) {
+                match remains.on_stop.value(stopped) {
                     Some(value) => Poll::Ready(value),
                     None => Poll::Pending,
                 }

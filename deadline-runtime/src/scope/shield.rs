@@ -2,7 +2,7 @@
 
 use std::future::IntoFuture;
 
-use super::life::{Flags, State};
+use super::life::{Flag, Flags, State};
 use super::limit::Limited;
 use super::operation::{Operation, Spec};
 use crate::context::Mode;
@@ -83,12 +83,7 @@ impl Shield {
         drop(self.entered.take());
         let mut state = State::under(Some(self.operation), self.context.take());
         state.started = Some(self.started);
-        state.flags = Flags {
-            fixed: true,
-            replaces: true,
-            shield: true,
-            ..Flags::default()
-        };
+        state.flags = Flags::of([Flag::Fixed, Flag::Replaces, Flag::Shield]);
         Limited::new(state, future.into_future())
     }
 }

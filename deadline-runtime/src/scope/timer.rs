@@ -28,7 +28,7 @@ pin_project! {
     }
 }
 
-/// The task and the runtime a timer was made in.
+/// The task that a timer was made in, which never changes its runtime; without one the runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Home {
     task: Option<tokio::task::Id>,
@@ -76,7 +76,7 @@ impl Timer {
                 Some(Poll::Pending) => return,
                 Some(Poll::Ready(())) => return cx.waker().wake_by_ref(),
                 None => {
-                    UNTIMED.set(this.made_in.runtime);
+                    UNTIMED.set(runtime_id());
                     this.sleep.set(None);
                 }
             }
@@ -101,21 +101,23 @@ impl Timer {
         *this.at = Some(alarm);
         *this.alarm = None;
         this.sleep.set(None);
-        let runtime = this.made_in.runtime;
-        if runtime.is_some() && UNTIMED.try_with(Cell::get).ok().flatten() != runtime {
+        let timed = match UNTIMED.try_with(Cell::get).ok().flatten() {
+            None => *this.made_in != Home::default(),
+            Some(untimed) => runtime_id().is_some_and(|runtime| runtime != untimed),
+        };
+        if timed {
             // Panics without time enabled.
             let made = catch_unwind(AssertUnwindSafe(|| {
                 tokio::time::sleep_until(alarm.instant())
             }));
             if made.is_err() {
-                UNTIMED.set(runtime);
+                UNTIMED.set(runtime_id());
             }
             this.sleep.set(made.ok());
         }
     }
 
     fn moved(self: Pin<&Self>) -> bool {
-        // A task never changes its runtime, so the same task is the same runtime.
         let task = tokio::task::try_id();
         (task.is_none() || task != self.made_in.task) && Home::here() != self.made_in
     }
@@ -123,11 +125,14 @@ impl Timer {
 
 impl Home {
     fn here() -> Self {
-        Self {
-            task: tokio::task::try_id(),
-            runtime: Handle::try_current().ok().map(|handle| handle.id()),
-        }
+        let task = tokio::task::try_id();
+        let runtime = if task.is_none() { runtime_id() } else { None };
+        Self { task, runtime }
     }
+}
+
+fn runtime_id() -> Option<runtime::Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
 }
 
 /// Polls without the task's cooperative budget: a body that uses it up must not silence its own limit. `None` when the

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use super::deadline::{LONGEST, nanos};
+
+/// The least that must be left before work is begun: timers have this resolution.
+pub(crate) const SHORTEST: Duration = Duration::from_millis(1);
+
 /// The most time a piece of work may take, and how it divides that time.
 ///
 /// Its deadline is the earlier of the parent's and `start + budget`, so that a child can shorten a request
@@ -114,6 +119,7 @@ impl Budget {
     }
 
     /// The time this budget grants when the parent has `left`.
+    #[inline]
     pub(crate) fn granted(&self, left: Option<Duration>) -> Option<Duration> {
         match self.cap {
             Cap::Inherited => None,
@@ -123,6 +129,7 @@ impl Budget {
     }
 
     /// The least that must be left before the work's own end, given what it was granted.
+    #[inline]
     pub(crate) fn least(&self, granted: Option<Duration>) -> Duration {
         match self.min {
             Min::Time(min) => min,
@@ -136,6 +143,49 @@ impl Budget {
     pub(crate) fn kept(&self) -> Duration {
         self.reserve.saturating_add(self.cleanup)
     }
+}
+
+/// The figures of a budget in nanoseconds, worked out once where it is declared: a scope adds and compares them at every
+/// poll.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figures {
+    /// The time it grants; `None` without one of its own, and for a share of what is left.
+    pub(crate) cap: Option<u64>,
+    /// What is kept back between the end of work and the hard end.
+    pub(crate) kept: u64,
+    /// The least that must be left before work is begun; `None` for a share of what is granted.
+    pub(crate) least: Option<u64>,
+    /// How long after the end of its children the work itself ends: with a reserve their errors may still be turned
+    /// into an answer. When both ended at the same instant a child in another task would race its parent.
+    pub(crate) slack: u64,
+}
+
+impl Figures {
+    pub(crate) const fn of(budget: &Budget) -> Self {
+        let reserve = nanos(budget.reserve);
+        let cleanup = nanos(budget.cleanup);
+        Self {
+            cap: match budget.cap {
+                Cap::Time(cap) => Some(smaller(nanos(cap), nanos(LONGEST))),
+                Cap::Inherited | Cap::Percent(_) => None,
+            },
+            kept: reserve.saturating_add(cleanup),
+            least: match budget.min {
+                Min::Time(min) if nanos(min) > nanos(SHORTEST) => Some(nanos(min)),
+                Min::Time(_) => Some(nanos(SHORTEST)),
+                Min::Percent(_) => None,
+            },
+            slack: if cleanup == 0 {
+                smaller(reserve / 4, 5_000_000)
+            } else {
+                0
+            },
+        }
+    }
+}
+
+const fn smaller(a: u64, b: u64) -> u64 {
+    if a < b { a } else { b }
 }
 
 impl From<Duration> for Budget {

@@ -49,8 +49,7 @@ impl Deadline {
     #[must_use]
     pub fn at(instant: Instant) -> Self {
         let since = instant.saturating_duration_since(*EPOCH);
-        let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        Self(NonZeroU64::new(nanos).unwrap_or(NonZeroU64::MIN))
+        Self(NonZeroU64::new(nanos(since)).unwrap_or(NonZeroU64::MIN))
     }
 
     /// `duration` from now; more than a year counts as a year.
@@ -97,13 +96,28 @@ impl Deadline {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
-    pub(crate) fn plus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(duration.min(LONGEST))))
+    /// Whether less than `least` nanoseconds lie between `earlier` and this.
+    #[inline]
+    pub(crate) fn is_within(self, least: u64, earlier: Self) -> bool {
+        self.0.get().saturating_sub(earlier.0.get()) < least
     }
 
-    pub(crate) fn minus(self, duration: Duration) -> Self {
-        let left = self.0.get().saturating_sub(nanos(duration));
+    /// So many nanoseconds later.
+    #[inline]
+    pub(crate) fn later(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// So many nanoseconds sooner.
+    #[inline]
+    pub(crate) fn sooner(self, nanos: u64) -> Self {
+        let left = self.0.get().saturating_sub(nanos);
         Self(NonZeroU64::new(left).unwrap_or(NonZeroU64::MIN))
+    }
+
+    #[inline]
+    pub(crate) fn plus(self, duration: Duration) -> Self {
+        self.later(nanos(duration.min(LONGEST)))
     }
 
     /// The earlier of two limits, where `None` is no limit.
@@ -123,8 +137,13 @@ impl Deadline {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+#[allow(clippy::cast_lossless, reason = "there is no const conversion")]
+#[inline]
+pub(crate) const fn nanos(duration: Duration) -> u64 {
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(duration.subsec_nanos() as u64)
 }
 
 impl From<Instant> for Deadline {
@@ -157,10 +176,7 @@ mod tests {
         assert!(year.instant() > Instant::now());
         let last = Deadline(NonZeroU64::MAX);
         assert_eq!(last.plus(Duration::MAX), last);
-        assert_eq!(
-            Deadline::now().minus(Duration::MAX),
-            Deadline(NonZeroU64::MIN)
-        );
+        assert_eq!(Deadline::now().sooner(u64::MAX), Deadline(NonZeroU64::MIN));
         // A timer takes the furthest one without panicking.
         assert!(last.instant() > Instant::now());
     }

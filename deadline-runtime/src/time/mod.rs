@@ -7,6 +7,8 @@ mod deadline;
 mod text;
 
 pub use self::budget::Budget;
+pub(crate) use self::budget::{Figures, SHORTEST};
 pub use self::deadline::Deadline;
+pub(crate) use self::deadline::nanos;
 pub(crate) use self::text::Short;
 pub use self::text::{DurationError, parse_duration};

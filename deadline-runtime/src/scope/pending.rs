@@ -1,0 +1,156 @@
+//! What a pending scope needs to be woken, and what it tells the scope around it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task;
+
+use super::driver::Driver;
+use super::life::{Flag, State, Turn};
+use crate::context::current::{self, Frame};
+use crate::context::node::Node;
+use crate::stop::Cause;
+use crate::time::Deadline;
+
+/// What has to be set, once the stack is out of hand, for the task to be woken in time.
+#[derive(Default)]
+pub(super) struct Wake {
+    /// At once: one turn of the scheduler.
+    again: bool,
+    /// There is something to set, or to take back.
+    drive: bool,
+    alarm: Option<Deadline>,
+    /// The scope's own node may be cancelled, and nobody around it watches.
+    watch: bool,
+    also: Option<Arc<Node>>,
+}
+
+impl State {
+    pub(super) fn driver(&mut self) -> Pin<&mut Driver> {
+        self.driver
+            .get_or_insert_with(|| Box::pin(Driver::default()))
+            .as_mut()
+    }
+
+    /// One turn of the scheduler. Whoever yields inside has woken its own waker, which need not be this one.
+    pub(super) fn come_again(&mut self, frame: &mut Frame, outer: Option<&mut Frame>) -> Turn {
+        match self.wait(frame, outer, None) {
+            Turn::Wait(wake) => Turn::Wait(Some(Wake {
+                again: true,
+                ..wake.unwrap_or_default()
+            })),
+            turn => turn,
+        }
+    }
+
+    /// Sees to it that the task is woken at `own` at the latest and by a cancel, and tells the outer scope what it
+    /// needs to know.
+    #[inline]
+    pub(super) fn wait(
+        &mut self,
+        frame: &mut Frame,
+        outer: Option<&mut Frame>,
+        own: Option<Deadline>,
+    ) -> Turn {
+        let seen = &frame.seen;
+        let wake_at = Deadline::earlier(own, seen.wake_at);
+        let shielded = if self.flags.has(Flag::Shield) {
+            self.hard
+        } else {
+            None
+        };
+        let hold = seen.hold.max(shielded);
+        let tells = hold.is_some();
+        let mut timed = false;
+        let mut watched = false;
+        let around = outer.is_some();
+        if let Some(outer) = outer {
+            outer.seen.yielding |= seen.yielding;
+            outer.seen.now = seen.now.or(outer.seen.now);
+            outer.seen.at = outer.seen.at.or(seen.at);
+            timed = outer.poller == frame.poller;
+            if timed {
+                outer.seen.wake_at = Deadline::earlier(outer.seen.wake_at, wake_at);
+                outer.seen.hold = outer.seen.hold.max(hold);
+            } else {
+                outer.seen.held = outer.seen.held.max(hold);
+            }
+            let told = self.flags.has(Flag::Told);
+            outer.seen.holders += i32::from(tells && !timed) - i32::from(told);
+            watched = timed
+                && match (&outer.node, &self.node) {
+                    (Some(outer), Some(own)) => Arc::ptr_eq(outer, own),
+                    (None, None) => true,
+                    _ => false,
+                };
+        }
+        self.flags.set(Flag::Told, tells && around && !timed);
+        let alarm = if timed { None } else { wake_at };
+        let (mut watch, mut also) = (false, None);
+        if !watched && self.mode().enforces() {
+            // A node of this scope's own that nobody has a handle of is never cancelled.
+            watch = self
+                .node
+                .as_ref()
+                .is_some_and(|node| !self.flags.has(Flag::OwnsNode) || node.can_be_cancelled());
+            also = frame.also.take();
+        }
+        let drive = alarm.is_some() || watch || also.is_some() || self.driver.is_some();
+        Turn::Wait(drive.then_some(Wake {
+            again: false,
+            drive,
+            alarm,
+            watch,
+            also,
+        }))
+    }
+
+    /// Sets what [`wait`](Self::wait) found to be needed.
+    #[inline]
+    pub(super) fn arm(&mut self, wake: Wake, cx: &mut task::Context<'_>) {
+        if wake.again {
+            cx.waker().wake_by_ref();
+        }
+        if wake.drive {
+            let noticed = self.cause.is_some();
+            let node = self.node.as_ref().filter(|_| wake.watch);
+            self.driver
+                .get_or_insert_with(|| Box::pin(Driver::default()))
+                .as_mut()
+                .wait(wake.alarm, node, wake.also.as_ref(), noticed, cx);
+        }
+    }
+
+    /// What holds inside, whether it was polled just now or not.
+    #[inline]
+    pub(super) fn note_holders(&mut self, frame: &mut Frame) {
+        let (change, held) = (frame.seen.holders, frame.seen.held);
+        if change != 0 || held.is_some() {
+            self.driver().note_holders(change, held);
+        }
+        if let Some(driver) = &self.driver {
+            frame.seen.hold = frame.seen.hold.max(driver.held());
+        }
+    }
+
+    /// Whose limit ended something inside: this scope's own, or one further out, which is then told.
+    #[inline]
+    pub(super) fn note_limit_hit(&mut self, frame: &Frame, outer: Option<&mut Frame>) {
+        let hit = frame.seen.limit_hit;
+        if hit.is_none() {
+            return;
+        }
+        if self.flags.has(Flag::Binds) && hit == self.limits().soft {
+            self.flags.set(Flag::OwnLimitHit, true);
+        } else if let Some(outer) = outer {
+            outer.note_limit_hit(hit);
+        }
+    }
+
+    pub(super) fn report_limit_hit(&self, cause: Cause) {
+        if matches!(cause, Cause::DeadlineExceeded | Cause::LocalBudgetRejected)
+            && !self.flags.has(Flag::Binds)
+        {
+            current::with(|outer| outer.note_limit_hit(self.hard));
+        }
+    }
+}
