@@ -351,12 +351,18 @@ impl State {
     fn enter(&mut self, poller: Poller) {
         self.on_stack(|state, stack| {
             let also = state.meet(stack.running(poller.task));
-            state.push(stack, poller, also);
+            state.push(stack, poller, also, None);
         });
     }
 
     #[inline]
-    fn push(&mut self, stack: &mut Stack, poller: Poller, also: Option<Arc<Node>>) {
+    fn push(
+        &mut self,
+        stack: &mut Stack,
+        poller: Poller,
+        also: Option<Arc<Node>>,
+        admitted: Option<Deadline>,
+    ) {
         let id = FrameId::of(self);
         let frame = stack.push();
         frame.also = also;
@@ -372,6 +378,7 @@ impl State {
         frame.id = id;
         frame.stop = self.cause;
         frame.delivered = self.flags.has(Flag::Delivered);
+        frame.admitted = admitted;
         frame.seen = Seen::default();
         frame.node = self.node.take();
     }
@@ -418,7 +425,7 @@ impl State {
             match admission.refusal {
                 None if !admission.unbounded => {
                     state.phase = Phase::Running;
-                    state.push(stack, poller, admission.also);
+                    state.push(stack, poller, admission.also, admission.now);
                     Ok(())
                 }
                 refusal => Err((refusal, admission.unbounded)),
