@@ -49,6 +49,7 @@ impl State {
                 also: self.meet(outer),
                 unbounded: false,
                 refusal: None,
+                now: None,
             };
         }
         if mode == Mode::Off {
