@@ -1,17 +1,18 @@
 //! What a scope costs beside `tokio::time::timeout`, as ratios within one run.
 //!
 //! Ours and the yardstick are measured in turns, many rounds each, and the fastest round of each counts: what is slower
-//! than that was disturbed. Figures are nanoseconds an operation on a current-thread runtime; allocations are counted
-//! in a pass of their own.
+//! than that was disturbed. Figures are nanoseconds an operation inside a task of a current-thread runtime; allocations
+//! are counted in a pass of their own. `BENCHMARKS.md` says what the figures were and what they mean.
 #![allow(missing_docs, clippy::pedantic)]
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::{Budget, Stopped, deadline};
+use tokio_util::sync::CancellationToken;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -58,39 +59,101 @@ nested!(our6, their6 => our5, their5);
 nested!(our7, their7 => our6, their6);
 nested!(our8, their8 => our7, their7);
 
-/// Polls until ready, with a waker that does nothing: only the polls are measured.
-fn drive<F: Future>(future: F) {
+/// The deadline came in with the request.
+#[deadline]
+async fn known(pends: bool) -> Result<(), Stopped> {
+    Pend(pends).await;
+    Ok(())
+}
+
+/// What people write by hand.
+async fn by_hand(parent: &CancellationToken, pends: bool) {
+    let token = parent.child_token();
+    let _ = token
+        .run_until_cancelled(tokio::time::timeout(LONG, Pend(pends)))
+        .await;
+}
+
+#[deadline(budget = "60s")]
+async fn ten() -> Result<(), Stopped> {
+    for _ in 0..10 {
+        outermost(true).await?;
+    }
+    Ok(())
+}
+
+async fn ten_timeouts() {
+    for _ in 0..10 {
+        their1(true).await;
+    }
+}
+
+fn step(sum: u64) -> u64 {
+    black_box(sum.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(7))
+}
+
+const ITERATIONS: u64 = 1_000;
+
+#[deadline(budget = "60s")]
+async fn checked() -> Result<u64, Stopped> {
+    let mut sum = 0;
+    for _ in 0..ITERATIONS {
+        sum = step(sum);
+    }
+    Ok(sum)
+}
+
+#[deadline(budget = "60s")]
+async fn unchecked() -> Result<u64, Stopped> {
+    let mut sum = 0;
+    #[checkpoint(off)]
+    for _ in 0..ITERATIONS {
+        sum = step(sum);
+    }
+    Ok(sum)
+}
+
+/// Polls until ready: only the polls are measured.
+fn drive<F: Future>(cx: &mut Context<'_>, future: F) {
     let mut future = std::pin::pin!(future);
-    let mut cx = Context::from_waker(Waker::noop());
-    while future.as_mut().poll(&mut cx).is_pending() {}
+    while future.as_mut().poll(cx).is_pending() {}
 }
 
 const OPERATIONS: u32 = 2_000;
-const ROUNDS: u32 = 400;
+const ROUNDS: u32 = 300;
+
+type Operation<'a> = &'a mut dyn FnMut(&mut Context<'_>);
 
 /// Nanoseconds an operation.
-fn round(operation: &mut dyn FnMut()) -> f64 {
+fn round(cx: &mut Context<'_>, operation: Operation<'_>, parts: u32) -> f64 {
+    let operations = OPERATIONS / parts;
     let start = Instant::now();
-    for _ in 0..OPERATIONS {
-        operation();
+    for _ in 0..operations {
+        operation(cx);
     }
-    start.elapsed().as_nanos() as f64 / f64::from(OPERATIONS)
+    start.elapsed().as_nanos() as f64 / f64::from(operations * parts)
 }
 
-fn allocations(operation: &mut dyn FnMut()) -> u64 {
+fn allocations(cx: &mut Context<'_>, operation: Operation<'_>) -> u64 {
     // Once before, so that what is kept for the thread is there.
-    operation();
-    allocation_counter::measure(operation).count_total
+    operation(cx);
+    allocation_counter::measure(|| operation(cx)).count_total
 }
 
-fn row(name: &str, mut ours: impl FnMut(), mut theirs: impl FnMut()) {
+/// One line of the table; an operation that consists of equal `parts` is counted by the part.
+fn row(
+    cx: &mut Context<'_>,
+    (name, parts): (&str, u32),
+    mut ours: impl FnMut(&mut Context<'_>),
+    mut theirs: impl FnMut(&mut Context<'_>),
+) {
     let mut best = [f64::MAX; 2];
     for _ in 0..ROUNDS {
-        for (index, operation) in [&mut ours as &mut dyn FnMut(), &mut theirs]
+        for (index, operation) in [&mut ours as Operation<'_>, &mut theirs]
             .into_iter()
             .enumerate()
         {
-            best[index] = best[index].min(round(operation));
+            best[index] = best[index].min(round(cx, operation, parts));
         }
     }
     println!(
@@ -98,9 +161,95 @@ fn row(name: &str, mut ours: impl FnMut(), mut theirs: impl FnMut()) {
         best[0],
         best[1],
         best[0] / best[1],
-        allocations(&mut ours),
-        allocations(&mut theirs)
+        allocations(cx, &mut ours),
+        allocations(cx, &mut theirs)
     );
+}
+
+fn outermost_rows(cx: &mut Context<'_>) {
+    let token = CancellationToken::new();
+    for (pends, what) in [(false, "ready"), (true, "one pend")] {
+        row(
+            cx,
+            (&format!("outermost scope, {what}: `timeout`"), 1),
+            |cx| drive(cx, black_box(outermost(pends))),
+            |cx| drive(cx, black_box(their1(pends))),
+        );
+        row(
+            cx,
+            (
+                &format!("the same: child token, `run_until_cancelled`, `timeout`, {what}"),
+                1,
+            ),
+            |cx| drive(cx, black_box(outermost(pends))),
+            |cx| drive(cx, black_box(by_hand(&token, pends))),
+        );
+        row(
+            cx,
+            (&format!("eight nested, {what}: eight timeouts"), 1),
+            |cx| drive(cx, black_box(our8(pends))),
+            |cx| drive(cx, black_box(their8(pends))),
+        );
+    }
+    row(
+        cx,
+        (
+            "ten children in turn that pend once, each: a timeout each",
+            10,
+        ),
+        |cx| drive(cx, black_box(ten())),
+        |cx| drive(cx, black_box(ten_timeouts())),
+    );
+    row(
+        cx,
+        ("an iteration with a checkpoint: without", 1_000),
+        |cx| drive(cx, black_box(checked())),
+        |cx| drive(cx, black_box(unchecked())),
+    );
+}
+
+fn known_rows(cx: &mut Context<'_>) {
+    for (pends, what) in [(false, "ready"), (true, "one pend")] {
+        row(
+            cx,
+            (&format!("deadline already known, {what}: `timeout`"), 1),
+            |cx| drive(cx, black_box(known(pends))),
+            |cx| drive(cx, black_box(their1(pends))),
+        );
+    }
+}
+
+/// Runs `rows` inside one poll of the running task.
+fn once(rows: fn(&mut Context<'_>)) -> impl Future<Output = ()> {
+    poll_fn(move |cx| {
+        rows(cx);
+        Poll::Ready(())
+    })
+}
+
+async fn all() {
+    println!("| operation: yardstick | deadline | yardstick | ratio | allocations |");
+    println!("|---|---|---|---|---|");
+    once(outermost_rows).await;
+    let request = deadline_runtime::Context::root("request", Budget::new(LONG));
+    let _ = request.run(once(known_rows)).await;
+}
+
+/// For callgrind: one operation, so many times, and nothing else.
+fn only(cx: &mut Context<'_>, operation: &str, times: u32) {
+    for _ in 0..times {
+        match operation {
+            "ready" => drive(cx, black_box(outermost(false))),
+            "pend" => drive(cx, black_box(outermost(true))),
+            "nested-ready" => drive(cx, black_box(our8(false))),
+            "nested-pend" => drive(cx, black_box(our8(true))),
+            "timeout-ready" => drive(cx, black_box(their1(false))),
+            "timeout-pend" => drive(cx, black_box(their1(true))),
+            "timeouts-ready" => drive(cx, black_box(their8(false))),
+            "timeouts-pend" => drive(cx, black_box(their8(true))),
+            _ => panic!("no operation {operation}"),
+        }
+    }
 }
 
 fn main() {
@@ -108,43 +257,30 @@ fn main() {
         .enable_time()
         .build()
         .expect("a runtime");
-    // Inside a task, as a request is.
-    runtime.block_on(poll_fn(|_| {
-        println!("| operation | deadline | tokio `timeout` | ratio | allocations |");
-        println!("|---|---|---|---|---|");
-        row(
-            "outermost scope, ready",
-            || drive(black_box(outermost(false))),
-            || drive(black_box(their1(false))),
-        );
-        row(
-            "outermost scope, one pend",
-            || drive(black_box(outermost(true))),
-            || drive(black_box(their1(true))),
-        );
-        row(
-            "eight nested, ready",
-            || drive(black_box(our8(false))),
-            || drive(black_box(their8(false))),
-        );
-        row(
-            "eight nested, one pend",
-            || drive(black_box(our8(true))),
-            || drive(black_box(their8(true))),
-        );
-        Poll::Ready(())
-    }));
+    // In a task, as a request is.
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
+    if let (Some(operation), Some(times)) = (arguments.nth(1), arguments.next()) {
+        let times = times.parse().expect("a number");
+        let only = poll_fn(move |cx| {
+            only(cx, &operation, times);
+            Poll::Ready(())
+        });
+        let ran = runtime.block_on(async { tokio::spawn(only).await });
+        return ran.expect("the task runs to its end");
+    }
+    runtime
+        .block_on(async { tokio::spawn(all()).await })
+        .expect("the task runs to its end");
+    let (ours, theirs) = (size_of_val(&outermost(true)), size_of_val(&their1(true)));
+    let (our8, their8) = (size_of_val(&our8(true)), size_of_val(&their8(true)));
     println!();
-    println!("| future | bytes |");
-    println!("|---|---|");
+    println!("| bytes of a future | deadline | `timeout` |");
+    println!("|---|---|---|");
+    println!("| one around one await | {ours} | {theirs} |");
+    println!("| eight nested | {our8} | {their8} |");
     println!(
-        "| one scope around one await | {} |",
-        size_of_val(&outermost(true))
+        "| a nesting level | {} | {} |",
+        (our8 - ours) / 7,
+        (their8 - theirs) / 7
     );
-    println!(
-        "| `timeout` around the same | {} |",
-        size_of_val(&their1(true))
-    );
-    println!("| eight nested scopes | {} |", size_of_val(&our8(true)));
-    println!("| eight nested timeouts | {} |", size_of_val(&their8(true)));
 }

@@ -71,7 +71,7 @@
 //!
 //! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
-
+#![doc = include_str!("fits/chapter.md")]
 #![allow(
     clippy::inline_always,
     reason = "opaque code between a deadline and its body copies the whole future at every level"

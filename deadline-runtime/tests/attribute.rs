@@ -130,3 +130,24 @@ async fn a_timeout_that_was_asked_for_holds_in_every_mode() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_text_says_what_was_kept_back() {
+    let left = Mutex::new(None);
+    let stopped = runs_by_hand(&left).await.unwrap();
+    let text = stopped.to_string();
+    assert!(
+        text.starts_with(
+            "runs_by_hand stopped: deadline_exceeded after 800ms of 800ms, limited by runs_by_hand (deadline-runtime/tests/attribute.rs:"
+        ),
+        "{text}"
+    );
+    let text = match tidies(&Mutex::new(Vec::new())).await {
+        Err(AppError::Stopped(stopped)) => stopped.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        text.starts_with("tidies stopped: deadline_exceeded after 130ms of 200ms (70ms of it reserved), limited by tidies ("),
+        "{text}"
+    );
+}

@@ -18,6 +18,8 @@ pub(super) struct Admission {
     /// No limit at all holds where one could.
     pub(super) unbounded: bool,
     pub(super) refusal: Option<Cause>,
+    /// The clock, where it was read.
+    pub(super) now: Option<Deadline>,
 }
 
 impl State {
@@ -47,6 +49,7 @@ impl State {
                 also: self.meet(outer),
                 unbounded: false,
                 refusal: None,
+                now: None,
             };
         }
         if mode == Mode::Off {
@@ -56,6 +59,7 @@ impl State {
                 also: self.meet(outer),
                 unbounded: false,
                 refusal: None,
+                now: None,
             };
         }
         let now = Deadline::now();
@@ -96,6 +100,7 @@ impl State {
         let refusal = self.refusal(now, inherited, also.as_ref());
         Admission {
             also,
+            now: Some(now),
             unbounded: self.hard.is_none(),
             refusal: refusal.filter(|cause| {
                 if !mode.enforces() {

@@ -241,11 +241,13 @@ impl State {
     /// Takes the scope out of its future, whose body is about to be dropped.
     #[inline]
     pub(super) fn take(&mut self) -> Self {
-        let over = Self {
-            phase: Phase::Ended,
-            ..Self::under(None, None)
+        let taken = Self {
+            node: self.node.take(),
+            driver: self.driver.take(),
+            ..*self
         };
-        std::mem::replace(self, over)
+        self.phase = Phase::Ended;
+        taken
     }
 
     pub(super) fn dropped(&self) -> Dropped {
@@ -351,12 +353,18 @@ impl State {
     fn enter(&mut self, poller: Poller) {
         self.on_stack(|state, stack| {
             let also = state.meet(stack.running(poller.task));
-            state.push(stack, poller, also);
+            state.push(stack, poller, also, None);
         });
     }
 
     #[inline]
-    fn push(&mut self, stack: &mut Stack, poller: Poller, also: Option<Arc<Node>>) {
+    fn push(
+        &mut self,
+        stack: &mut Stack,
+        poller: Poller,
+        also: Option<Arc<Node>>,
+        admitted: Option<Deadline>,
+    ) {
         let id = FrameId::of(self);
         let frame = stack.push();
         frame.also = also;
@@ -372,6 +380,7 @@ impl State {
         frame.id = id;
         frame.stop = self.cause;
         frame.delivered = self.flags.has(Flag::Delivered);
+        frame.admitted = admitted;
         frame.seen = Seen::default();
         frame.node = self.node.take();
     }
@@ -410,14 +419,14 @@ impl State {
                 return Poll::Ready(Ok(()));
             }
         }
+        crate::trip::count();
         let poller = Poller::new(waker);
         let refusal = self.on_stack(|state, stack| {
-            let mut outer = stack.running(poller.task);
-            let admission = state.admit(outer.as_deref_mut());
+            let admission = state.admit(stack.running(poller.task));
             match admission.refusal {
                 None if !admission.unbounded => {
                     state.phase = Phase::Running;
-                    state.push(stack, poller, admission.also);
+                    state.push(stack, poller, admission.also, admission.now);
                     Ok(())
                 }
                 refusal => Err((refusal, admission.unbounded)),
@@ -472,7 +481,7 @@ impl State {
         match turn {
             Turn::Wait(wake) => {
                 if let Some(wake) = wake {
-                    self.arm(wake, cx);
+                    self.arm(&wake, cx);
                 }
                 Next::Wait
             }
@@ -625,6 +634,7 @@ impl State {
             limit,
             deadline: self.hard,
             budget: self.hard.map(|hard| hard.since(started)),
+            kept: self.limits().kept(),
             elapsed: now.since(started),
             needed,
             no_deadline,
