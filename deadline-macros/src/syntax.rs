@@ -106,6 +106,11 @@ impl Arguments {
         self.expressions.iter_mut()
     }
 
+    /// Whether nothing was left that does not read as one: the `biased;` of tokio's `join!`.
+    pub(crate) fn are_all(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     pub(crate) fn into_tokens(self) -> TokenStream {
         let Arguments { expressions, rest } = self;
         quote::quote!(#expressions #rest)

@@ -9,7 +9,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A budget written in a type. Sealed: the figures are [`Millis`], [`Percent`] and [`Unbudgeted`].
+/// A budget written in a type. Sealed: the figures are [`Millis`], [`Attempts`], [`Percent`] and [`Unbudgeted`].
 pub trait Figure: sealed::Sealed + 'static {
     #[doc(hidden)]
     const BUDGET: Budget;
@@ -18,6 +18,11 @@ pub trait Figure: sealed::Sealed + 'static {
 /// A budget of `CAP` milliseconds, of which a normal run takes `PLAN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Millis<const CAP: u64, const PLAN: u64 = CAP>;
+
+/// What a combinator that tries again declares: `TIMES` attempts of at least `EACH` milliseconds, and `BACKOFFS`
+/// milliseconds of waiting between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempts<const TIMES: u64, const EACH: u64, const BACKOFFS: u64 = 0>;
 
 /// A budget of `CAP` percent of what the parent has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +35,18 @@ pub struct Unbudgeted;
 impl<const CAP: u64, const PLAN: u64> sealed::Sealed for Millis<CAP, PLAN> {}
 impl<const CAP: u64, const PLAN: u64> Figure for Millis<CAP, PLAN> {
     const BUDGET: Budget = Budget::new(Duration::from_millis(CAP));
+}
+
+impl<const TIMES: u64, const EACH: u64, const BACKOFFS: u64> sealed::Sealed
+    for Attempts<TIMES, EACH, BACKOFFS>
+{
+}
+impl<const TIMES: u64, const EACH: u64, const BACKOFFS: u64> Figure
+    for Attempts<TIMES, EACH, BACKOFFS>
+{
+    const BUDGET: Budget = Budget::new(Duration::from_millis(
+        EACH.saturating_mul(TIMES).saturating_add(BACKOFFS),
+    ));
 }
 
 impl<const CAP: u64> sealed::Sealed for Percent<CAP> {}

@@ -71,14 +71,16 @@
 //!
 //! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
-
+#![doc = include_str!("fits/chapter.md")]
 #![allow(
     clippy::inline_always,
     reason = "opaque code between a deadline and its body copies the whole future at every level"
 )]
 
+mod constant;
 mod context;
 mod figure;
+mod fits;
 #[cfg(feature = "http")]
 pub mod http;
 mod scope;
@@ -94,7 +96,7 @@ pub use crate::context::{
     Cancelled, Context, Missing, Mode, Outcome, Report, RootBuilder, ScopeRecord, UnknownMode,
     timeout,
 };
-pub use crate::figure::{Budgeted, Figure, Millis, Percent, Unbudgeted};
+pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
 pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
@@ -102,33 +104,15 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 /// What the attributes expand to. Not for use by hand: it changes with them.
 #[doc(hidden)]
 pub mod __rt {
+    pub use crate::constant::Constant;
+    pub use crate::fits::{
+        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counts, many_calls,
+        nothing,
+    };
     pub use crate::scope::{
-        At, Carry, Fallback, Gate, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
+        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
         Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
     };
-
-    /// The milliseconds of a budget that is a constant.
-    ///
-    /// # Panics
-    /// While the program is compiled, when the constant is not a whole number of milliseconds from one to a year.
-    #[must_use]
-    pub const fn whole_millis(millis: u128) -> u64 {
-        assert!(
-            millis > 0,
-            "a budget of less than a millisecond: timers have a resolution of 1ms"
-        );
-        assert!(
-            millis <= 365 * 24 * 60 * 60 * 1000,
-            "a budget of more than a year"
-        );
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "checked above; there is no const conversion"
-        )]
-        {
-            millis as u64
-        }
-    }
 }
 
 /// Refuses to go together with the attributes of another version.

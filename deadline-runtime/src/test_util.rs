@@ -7,67 +7,72 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::stop::{Cause, Stopped};
+use crate::stop::{Cause, FromStopped};
 use crate::time::{Budget, Deadline};
 
 /// Runs what `work` makes as a request with `budget`.
 ///
-/// # Errors
-/// [`Stopped`] when the budget ends before the future is ready and the future does not say so itself.
+/// Whatever the function returns comes back as it is, with its own error type; a stop that it could not return itself,
+/// because it was refused before it began, comes as that type as well.
 ///
 /// ```
 /// use std::time::Duration;
 /// use deadline_runtime::{Cause, Stopped, deadline, test_util};
 ///
+/// #[derive(Debug)]
+/// enum AppError {
+///     Stopped(Stopped),
+/// }
+/// # impl From<Stopped> for AppError {
+/// #     fn from(stopped: Stopped) -> Self { Self::Stopped(stopped) }
+/// # }
+///
 /// #[deadline]
-/// async fn slow() -> Result<(), Stopped> {
+/// async fn slow(user: u32) -> Result<u32, AppError> {
 ///     tokio::time::sleep(Duration::from_secs(60)).await;
-///     Ok(())
+///     Ok(user)
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() {
-/// let outcome = test_util::run_with_budget(Duration::from_millis(50), slow).await;
-/// assert_eq!(outcome.unwrap_err().cause(), Cause::DeadlineExceeded);
+/// let outcome = test_util::run_with_budget(Duration::from_millis(50), || slow(7)).await;
+/// let Err(AppError::Stopped(stopped)) = outcome else { panic!("{outcome:?}") };
+/// assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
 /// # }
 /// ```
 #[track_caller]
-pub fn run_with_budget<F, T>(
+pub fn run_with_budget<F>(
     budget: impl Into<Budget>,
     work: impl FnOnce() -> F,
-) -> impl Future<Output = Result<T, Stopped>>
+) -> impl Future<Output = F::Output>
 where
-    F: Future<Output: Flatten<T>>,
+    F: Future<Output: FromStopped>,
 {
     run(Context::root("test", budget.into()), work)
 }
 
-/// Runs what `work` makes as a request whose deadline has already passed: nothing of it may begin.
-///
-/// # Errors
-/// [`Stopped`], unless the future makes a value without awaiting anything.
+/// Runs what `work` makes as a request whose deadline has already passed: nothing of it begins.
 #[track_caller]
-pub fn run_expired<F, T>(work: impl FnOnce() -> F) -> impl Future<Output = Result<T, Stopped>>
+pub fn run_expired<F>(work: impl FnOnce() -> F) -> impl Future<Output = F::Output>
 where
-    F: Future<Output: Flatten<T>>,
+    F: Future<Output: FromStopped>,
 {
     let context = Context::builder("test").deadline(Deadline::now()).build();
     run(context, work)
 }
 
 /// Runs what `work` makes as a request that is cancelled with `cause` at the `n`-th checkpoint, counted from one: the
-/// start of an await, or an iteration of a loop.
+/// start of an annotated function (the first one, usually, is that of `work` itself), of an await, or of an iteration.
 ///
-/// # Errors
-/// [`Stopped`] when the future came that far.
+/// Counting `n` up until a run comes through exercises every early return once.
 #[track_caller]
-pub fn run_stopped_at<F, T>(
+pub fn run_stopped_at<F>(
     n: usize,
     cause: Cause,
     work: impl FnOnce() -> F,
-) -> impl Future<Output = Result<T, Stopped>>
+) -> impl Future<Output = F::Output>
 where
-    F: Future<Output: Flatten<T>>,
+    F: Future<Output: FromStopped>,
 {
     let context = Context::root("test", Budget::new(Duration::from_secs(3600)));
     context.trip_at(n, cause);
@@ -106,26 +111,11 @@ pub fn checkpoints_passed(context: &Context) -> usize {
     clippy::needless_pass_by_value,
     reason = "the returned future must not borrow it"
 )]
-fn run<F, T>(context: Context, work: impl FnOnce() -> F) -> impl Future<Output = Result<T, Stopped>>
+fn run<F>(context: Context, work: impl FnOnce() -> F) -> impl Future<Output = F::Output>
 where
-    F: Future<Output: Flatten<T>>,
+    F: Future<Output: FromStopped>,
 {
     let future = context.enter(work);
     let run = context.run(future);
-    async move { run.await.and_then(Flatten::flatten) }
-}
-
-/// A result that is a stop or not, whichever scope reported it.
-pub trait Flatten<T> {
-    /// The inner stop, or the value.
-    ///
-    /// # Errors
-    /// The stop that the value carries.
-    fn flatten(self) -> Result<T, Stopped>;
-}
-
-impl<T> Flatten<T> for Result<T, Stopped> {
-    fn flatten(self) -> Self {
-        self
-    }
+    async move { run.await.unwrap_or_else(F::Output::from_stopped) }
 }

@@ -19,7 +19,7 @@ impl Trip {
     }
 }
 
-/// Called at every checkpoint: in a loop, before an await begins, at a guard.
+/// Called at every checkpoint: in a loop, before an await or an annotated function begins, at a guard.
 #[cfg(feature = "test-util")]
 pub(crate) fn count() {
     let due = crate::context::current::with(|frame| {

@@ -71,7 +71,7 @@ async fn everything(cx: &Context) -> Vec<(&'static str, bool)> {
                 (shield, future) => shield.run(future).await,
             };
             inside.push(("shield", shielded.is_ok()));
-            inside.push(("timeout", timeout(ms(1), sleep(ms(3))).await.is_ok()));
+            inside.push(("timeout", timeout(ms(9), sleep(ms(3))).await.is_ok()));
             inside.push(("checkpoint", checkpoint().is_none()));
             inside.push(("guard", guard(sleep(ms(3))).await.is_ok()));
             let required = scoped!(Unbudgeted, "required".parent_required(), {

@@ -338,6 +338,12 @@ async fn child(cx: &Context, n: u32) -> Result<u32, Failure> {
     Ok(later(n).await)
 }
 
+// shape: form_parent_unused — an explicit parent that nothing but the attribute uses
+#[deadline(budget = "500ms", parent = cx)]
+async fn parent_unused(cx: &Context, n: u32) -> Result<u32, Failure> {
+    Ok(later(n).await)
+}
+
 // shape: form_parent_fallback — an explicit parent with a fallback
 #[deadline(budget = "500ms", parent = cx, fallback = 0)]
 #[allow(clippy::needless_pass_by_value)]
@@ -382,6 +388,7 @@ fn values() {
         assert_eq!(hash(&[1, 2]), Ok(33));
         assert_eq!(Hasher { parts: &[1_u8] }.hash(5), Ok(2));
         assert_eq!(bind(1).await, Ok(1));
+        assert_eq!(parent_unused(&Context::current(), 1).await, Ok(1));
         assert_eq!(parent_value(Context::current(), 1).await, Ok(1));
         assert_eq!(parent_fallback(Context::current(), 1).await, 1);
     });

@@ -298,7 +298,7 @@ impl<T: Send, const N: usize> Stack<T, N> {
 }
 
 // shape: generic_call_of_generic — inference of the inner call from the outer return type
-#[deadline(budget = "1s")]
+#[deadline(budget = "2s")]
 async fn inferred() -> Result<Vec<u8>, Failure> {
     let mut value = one(Vec::new()).await?;
     value.extend(one(None).await?.or(Some(1)).filter(|n| *n > 1));

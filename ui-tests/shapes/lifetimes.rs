@@ -203,7 +203,7 @@ async fn guard(mutex: &Mutex<u32>) -> Result<MutexGuard<'_, u32>, Failure> {
 }
 
 // shape: lifetime_late_bound_call — a late-bound lifetime used with two different borrows
-#[deadline(budget = "1s")]
+#[deadline(budget = "2s")]
 async fn late_bound() -> Result<usize, Failure> {
     let outer = String::from(" outer ");
     let length = {

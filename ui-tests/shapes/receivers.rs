@@ -237,7 +237,7 @@ impl Account {
     }
 
     // shape: receiver_mut_sequential — `&mut self` calls itself in sequence
-    #[deadline(budget = "1s")]
+    #[deadline(budget = "2s")]
     async fn sequential(&mut self) -> Result<u32, Failure> {
         let first = self.by_mut().await?;
         let second = self.typed_mut().await?;

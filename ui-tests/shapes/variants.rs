@@ -47,11 +47,7 @@ macro_rules! variants {
 
 macro_rules! all_the_same {
     ($name:ident($($argument:expr),*) with $log:ident) => {
-        all_the_same!(@ $name, $log, ($($argument),*), plain: kept);
-        all_the_same!($name($($argument),*) but kept with $log);
-    };
-    ($name:ident($($argument:expr),*) but kept with $log:ident) => {
-        all_the_same!(@ $name, $log, ($($argument),*), plain: without_budget boxed cleanup without_checkpoints bound);
+        all_the_same!(@ $name, $log, ($($argument),*), plain: without_budget kept boxed cleanup without_checkpoints bound);
         all_the_same!(@ $name, $log, ($($argument),*), instrumented: instrument_below instrument_above);
     };
     (@ $name:ident, $log:ident, $arguments:tt, $as:ident: $($variant:ident)*) => {
@@ -114,8 +110,8 @@ variants!(rounds, (log: Log, kept: Noisy) -> usize {
 #[test]
 fn all_drop_the_same() {
     all_the_same!(named(log.noisy("1"), log.noisy("2")) with log);
-    all_the_same!(blank(log.noisy("1"), log.noisy("2"), log.noisy("3")) but kept with log);
-    all_the_same!(partial((log.noisy("1"), log.noisy("2")), log.noisy("3")) but kept with log);
+    all_the_same!(blank(log.noisy("1"), log.noisy("2"), log.noisy("3")) with log);
+    all_the_same!(partial((log.noisy("1"), log.noisy("2")), log.noisy("3")) with log);
     all_the_same!(unused(log.noisy("1"), log.noisy("2")) with log);
     all_the_same!(temporaries(log.clone()) with log);
     all_the_same!(rounds(log.clone(), log.noisy("kept")) with log);
@@ -130,6 +126,10 @@ async fn cleanup_attributes() -> Result<u32, Failure> {
     let n = later(1).await;
     #[allow(unused_variables)]
     let unused = later(2).await;
+    #[cfg(any())]
+    missing().await;
+    #[allow(unused_must_use)]
+    later(Ok::<_, Failure>(3)).await;
     Ok(n)
 }
 

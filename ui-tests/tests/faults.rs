@@ -6,10 +6,3 @@
 fn faults() {
     trybuild::TestCases::new().compile_fail("fail/*.rs");
 }
-
-/// What should compile and run and does not yet: each moves to `shapes/` once it does.
-#[test]
-#[ignore = "known to break"]
-fn open() {
-    trybuild::TestCases::new().pass("open/*.rs");
-}

@@ -12,6 +12,8 @@ mod support;
 mod bodies;
 #[path = "../shapes/edition_2024.rs"]
 mod edition_2024;
+#[path = "../shapes/exits.rs"]
+mod exits;
 #[path = "../shapes/forms.rs"]
 mod forms;
 #[path = "../shapes/futures.rs"]

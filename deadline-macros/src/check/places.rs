@@ -5,10 +5,11 @@ use crate::model::Function;
 use crate::model::shape::{Shape, returns_never};
 use crate::nearest::nearest;
 use crate::parse::deadline::Parent;
+use crate::parse::options::bare;
 use crate::parse::statement::Statement;
 use crate::parse::statements::Placed;
 use syn::spanned::Spanned as _;
-use syn::{FnArg, ItemFn, Pat};
+use syn::{Expr, FnArg, ItemFn, Pat};
 
 pub(super) fn check(function: &Function, faults: &mut Faults) {
     signature(function, faults);
@@ -32,6 +33,7 @@ fn signature(function: &Function, faults: &mut Faults) {
     {
         faults.at(name.span(), format!("`{name}` is a parameter already: choose another name, or write `parent = {name}` when it is the `Context` to run under"));
     }
+    fallback(function.scope.fallback.as_ref(), faults);
     if function.scope.fallback.is_none() && returns_never(item) {
         faults.at(item.sig.output.span(), "a function that never returns cannot carry a stop: add `fallback = panic!(…)` or another expression that does not return");
     }
@@ -41,6 +43,17 @@ fn signature(function: &Function, faults: &mut Faults) {
         faults.at(
             span,
             "`keep_async` keeps an `async fn`, and this function is none",
+        );
+    }
+}
+
+fn fallback(value: Option<&Expr>, faults: &mut Faults) {
+    if let Some(Expr::Closure(closure)) = value.map(bare)
+        && closure.inputs.len() != 1
+    {
+        faults.at(
+            closure.span(),
+            "a fallback that is a closure takes one argument, the `Stopped`\nwithout need of it leave the `|…|` out: `fallback = EXPR`",
         );
     }
 }
@@ -62,6 +75,9 @@ fn statement(placed: &Placed, all: &[Placed], faults: &mut Faults) {
             .iter()
             .any(|outer| test(&all[*outer].statement))
     };
+    if let Some(operator) = placed.cut_off.as_ref().filter(|_| placed.awaits > 0) {
+        faults.at(placed.span, format!("this covers what is left of `{operator}` alone, and there is an `await` on its right\nput the left side into parentheses if that is meant, or the attribute on the whole statement: on its `let`, or on a block around it"));
+    }
     match &placed.statement {
         Statement::NoCheckpoint => {
             if !placed.on_a_loop {
@@ -72,6 +88,7 @@ fn statement(placed: &Placed, all: &[Placed], faults: &mut Faults) {
             }
         }
         Statement::Budget(budget) => {
+            fallback(budget.fallback.as_ref(), faults);
             if let Some(times) = budget.times.as_ref().filter(|_| !placed.on_a_loop) {
                 faults.at(times.span, "`times` says how often a loop runs at most: put the attribute on a `loop`, `while` or `for`, or leave `times` out");
             }

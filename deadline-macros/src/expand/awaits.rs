@@ -1,48 +1,64 @@
 //! The forms that an `await` takes.
 
-use super::{spec, stop};
+use super::{fit, spec, stop};
 use crate::model::Scope;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Arm, Expr, ExprAwait, ExprMatch, Pat, Token, token};
+use syn::{Arm, Attribute, Expr, ExprAwait, ExprMatch, Lifetime, Pat, Token, token};
 
 // Input:   EXPR.await
 // Output:  At(EXPR).deadline_gate().await
+//          At(EXPR).deadline_counts(call_0).deadline_gate().await    where it counts
 //
 // The method has a long name so that no blanket trait of the user's has the same. These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
-pub(super) fn gate(mut awaited: ExprAwait, scope: &Scope) -> Expr {
+pub(super) fn gate(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
     let base = argument(&awaited.base);
     let span = base.span();
-    let private = scope.runtime.private(span);
-    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #private::At(#base).deadline_gate()));
+    let at = at(base, call, scope);
+    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #at.deadline_gate()));
     Expr::Await(awaited)
 }
 
 // Input:   EXPR.await
-// Output:  match guard(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
-pub(super) fn guard(awaited: ExprAwait, scope: &Scope) -> Expr {
+// Output:  match At(guard(EXPR).await).deadline_settle() { Ok(value) => value, Err(stopped) => return STOP }
+pub(super) fn guard(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
+    let attrs = attributes(&mut awaited);
     let span = Span::mixed_site().located_at(awaited.base.span());
     let private = scope.runtime.private(span);
-    let base = argument(&awaited.base);
+    let base = counted(argument(&awaited.base), call, scope);
     let future = quote_spanned!(span=> #private::guard(#base));
-    settled(awaiting(awaited, future), &stop::leave(scope, span), span)
+    let guarded = awaiting(awaited, future);
+    let settle = Expr::Verbatim(quote_spanned!(span=> #private::At(#guarded).deadline_settle()));
+    settled(attrs, settle, &stop::leave(scope, span), span)
 }
 
 // Input:   EXPR.await
 // Output:  match limit.run(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
-pub(super) fn limit(awaited: ExprAwait, scope: &Scope) -> Expr {
+pub(super) fn limit(mut awaited: ExprAwait, scope: &Scope) -> Expr {
+    let attrs = attributes(&mut awaited);
     let span = Span::mixed_site().located_at(awaited.base.span());
     let base = argument(&awaited.base);
     let future = quote_spanned!(span=> limit.run(#base));
-    settled(awaiting(awaited, future), &stop::leave(scope, span), span)
+    settled(
+        attrs,
+        awaiting(awaited, future),
+        &stop::leave(scope, span),
+        span,
+    )
 }
 
 // Input:   EXPR.await
 // Output:  match limit.run_or_miss(EXPR).await.deadline_settle() { Ok(value) => value, Err(stopped) => break 'budget FALLBACK }
-pub(super) fn limit_or(awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Expr {
+pub(super) fn limit_or(
+    mut awaited: ExprAwait,
+    fallback: &Expr,
+    label: &Lifetime,
+    scope: &Scope,
+) -> Expr {
+    let attrs = attributes(&mut awaited);
     let span = Span::mixed_site().located_at(awaited.base.span());
     let base = argument(&awaited.base);
     let future = quote_spanned!(span=> limit.run_or_miss(#base));
@@ -52,9 +68,9 @@ pub(super) fn limit_or(awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Ex
     let out = if stop::diverges(fallback) {
         value
     } else {
-        quote_spanned!(span=> break 'budget #value)
+        quote_spanned!(span=> break #label #value)
     };
-    settled(settle, &out, span)
+    settled(attrs, settle, &out, span)
 }
 
 // Input:   EXPR.await
@@ -67,24 +83,65 @@ pub(super) fn limit_or(awaited: ExprAwait, fallback: &Expr, scope: &Scope) -> Ex
 //
 // The shield is entered first, so that calls inside EXPR already see it.
 pub(super) fn shield(
-    awaited: ExprAwait,
+    mut awaited: ExprAwait,
     amount: &Given<Amount>,
     name: &str,
     scope: &Scope,
 ) -> Expr {
+    let attrs = attributes(&mut awaited);
     let span = Span::mixed_site().located_at(awaited.base.span());
     let private = scope.runtime.private(span);
     let spec = spec::statement(amount, name, &scope.runtime);
     let base = argument(&awaited.base);
     let entered = quote_spanned!(span=> (#private::Shield::enter(#spec), #base));
     let future = quote_spanned!(span=> shield.run(future));
-    let run = settled(awaiting(awaited, future), &stop::leave(scope, span), span);
+    let run = settled(
+        Vec::new(),
+        awaiting(awaited, future),
+        &stop::leave(scope, span),
+        span,
+    );
     let arm = arm(
         quote_spanned!(span=> (shield, future)),
         run.into_token_stream(),
         span,
     );
-    matching(Expr::Verbatim(entered), vec![arm], span)
+    matching(attrs, Expr::Verbatim(entered), vec![arm], span)
+}
+
+// Input:   EXPR.await
+// Output:  At(EXPR).deadline_counts(call_0).await    where it counts
+pub(super) fn plain(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
+    if call.is_some() {
+        let base = counted(argument(&awaited.base), call, scope);
+        *awaited.base = Expr::Verbatim(base);
+    }
+    Expr::Await(awaited)
+}
+
+// Input:   EXPR
+// Output:  At(EXPR).deadline_counts(call_0).0
+pub(super) fn branch(future: &Expr, call: Option<usize>, scope: &Scope) -> Expr {
+    let span = future.span();
+    let at = at(future, call, scope);
+    Expr::Verbatim(quote_spanned!(span=> #at.0))
+}
+
+fn counted(base: &Expr, call: Option<usize>, scope: &Scope) -> TokenStream {
+    match call {
+        Some(_) => at(base, call, scope),
+        None => base.to_token_stream(),
+    }
+}
+
+fn at(base: &Expr, call: Option<usize>, scope: &Scope) -> TokenStream {
+    let span = base.span();
+    let private = scope.runtime.private(span);
+    let counts = call.map(|call| {
+        let slot = fit::slot(call, span);
+        quote_spanned!(span=> .deadline_counts(#slot))
+    });
+    quote_spanned!(span=> #private::At(#base)#counts)
 }
 
 /// Parentheses that the user needed in front of `.await` are too many in an argument.
@@ -95,12 +152,18 @@ fn argument(base: &Expr) -> &Expr {
     }
 }
 
+/// The attributes of the user's expression, which go to what takes its place: below that they would be on an expression
+/// that can have none.
+fn attributes(awaited: &mut ExprAwait) -> Vec<Attribute> {
+    std::mem::take(&mut awaited.attrs)
+}
+
 fn awaiting(mut awaited: ExprAwait, future: TokenStream) -> Expr {
     *awaited.base = Expr::Verbatim(future);
     Expr::Await(awaited)
 }
 
-fn settled(scrutinee: Expr, out: &TokenStream, span: Span) -> Expr {
+fn settled(attrs: Vec<Attribute>, scrutinee: Expr, out: &TokenStream, span: Span) -> Expr {
     let ok = arm(
         quote_spanned!(span=> ::core::result::Result::Ok(value)),
         quote_spanned!(span=> value),
@@ -111,13 +174,13 @@ fn settled(scrutinee: Expr, out: &TokenStream, span: Span) -> Expr {
         out.clone(),
         span,
     );
-    matching(scrutinee, vec![ok, err], span)
+    matching(attrs, scrutinee, vec![ok, err], span)
 }
 
 /// A proper `match` in the tree, so that the printer puts parentheses around it where its place demands them.
-fn matching(scrutinee: Expr, arms: Vec<Arm>, span: Span) -> Expr {
+fn matching(attrs: Vec<Attribute>, scrutinee: Expr, arms: Vec<Arm>, span: Span) -> Expr {
     Expr::Match(ExprMatch {
-        attrs: Vec::new(),
+        attrs,
         match_token: Token![match](span),
         expr: Box::new(scrutinee),
         brace_token: token::Brace(span),

@@ -1,8 +1,12 @@
 //! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
 //! alone, because they run in another place or at another time.
 
+use super::fit::Fit;
+use super::labels::{self, Rounds};
 use super::{awaits, statements, stop};
-use crate::model::Scope;
+use crate::model::{Scope, calls, names};
+use crate::parse::Given;
+use crate::parse::amount::Amount;
 use crate::parse::statement::Statement;
 use crate::parse::statements::{Placed, mark};
 use crate::syntax::{Arguments, Known, attrs_mut, known};
@@ -18,7 +22,7 @@ use syn::{
 /// What the rewritten body needs in scope.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rewritten {
-    gates: bool,
+    probes: bool,
     settles: bool,
 }
 
@@ -26,17 +30,24 @@ impl Rewritten {
     pub(super) fn uses(self, scope: &Scope) -> TokenStream {
         let span = Span::mixed_site();
         let private = scope.runtime.private(span);
-        let leaf = self.gates.then(|| quote!(use #private::Leaf as _;));
+        let leaf = self.probes.then(|| quote!(use #private::Leaf as _;));
         let settle = self.settles.then(|| quote!(use #private::Settle as _;));
         quote!(#leaf #settle)
     }
 }
 
-pub(super) fn rewrite(body: &mut Block, scope: &Scope, statements: &[Placed]) -> Rewritten {
+pub(super) fn rewrite(
+    body: &mut Block,
+    scope: &Scope,
+    statements: &[Placed],
+    fit: Option<&Fit>,
+) -> Rewritten {
     let mut rewriter = Rewriter {
         scope,
         statements,
+        fit,
         cover: Vec::new(),
+        rounds: Rounds::default(),
         needs: Rewritten::default(),
     };
     rewriter.visit_block_mut(body);
@@ -46,14 +57,17 @@ pub(super) fn rewrite(body: &mut Block, scope: &Scope, statements: &[Placed]) ->
 pub(super) struct Rewriter<'a> {
     pub(super) scope: &'a Scope,
     statements: &'a [Placed],
+    fit: Option<&'a Fit>,
     /// What the awaits at this place are under; the last one counts.
     cover: Vec<Cover<'a>>,
+    pub(super) rounds: Rounds,
     needs: Rewritten,
 }
 
 pub(super) enum Cover<'a> {
     Nothing,
-    Limit(Option<&'a Expr>),
+    /// With its fallback.
+    Limit(Option<Expr>),
     Shield(&'a Placed),
 }
 
@@ -71,6 +85,15 @@ impl<'a> Rewriter<'a> {
         taken
     }
 
+    /// The call that counts for this constant.
+    pub(super) fn constant(&self, amount: &Given<Amount>) -> Option<usize> {
+        let is_it = |placed: &Placed| match &placed.statement {
+            Statement::Budget(budget) => std::ptr::eq(&raw const budget.amount, amount),
+            _ => false,
+        };
+        self.fit?.constant(self.statements.iter().position(is_it)?)
+    }
+
     pub(super) fn under<T>(&mut self, cover: Cover<'a>, visit: impl FnOnce(&mut Self) -> T) -> T {
         self.cover.push(cover);
         let result = visit(self);
@@ -82,6 +105,7 @@ impl<'a> Rewriter<'a> {
     pub(super) fn inside(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Await(_) => self.awaited(expr),
+            Expr::Call(_) if calls::numbered(expr).is_some() => self.branch(expr),
             Expr::Macro(ExprMacro { mac, .. })
                 if self.is_covered() && known(mac) == Known::Joins =>
             {
@@ -98,6 +122,14 @@ impl<'a> Rewriter<'a> {
             .any(|cover| matches!(cover, Cover::Limit(_)))
     }
 
+    /// How many blocks with a fallback are around this place.
+    pub(super) fn replaceable(&self) -> usize {
+        self.cover
+            .iter()
+            .filter(|cover| matches!(cover, Cover::Limit(Some(_))))
+            .count()
+    }
+
     pub(super) fn is_covered(&self) -> bool {
         matches!(self.cover.last(), Some(Cover::Limit(_) | Cover::Shield(_)))
     }
@@ -108,26 +140,44 @@ impl<'a> Rewriter<'a> {
             return;
         };
         let mut awaited = awaited;
-        let name = statements::called(&awaited.base);
+        let call = calls::take_number(&mut awaited.base);
+        let name = names::called(&awaited.base);
         self.visit_expr_mut(&mut awaited.base);
         let scope = self.scope;
         *expr = match self.cover.last() {
             Some(Cover::Limit(None)) => awaits::limit(awaited, scope),
             Some(Cover::Limit(Some(fallback))) => {
                 self.needs.settles = true;
-                awaits::limit_or(awaited, fallback, scope)
+                let label = labels::budget(self.replaceable() - 1, awaited.await_token.span);
+                awaits::limit_or(awaited, fallback, &label, scope)
             }
             Some(Cover::Shield(Placed {
                 statement: Statement::Shield(shield),
                 ..
             })) => awaits::shield(awaited, &shield.amount, &name, scope),
-            _ if scope.cleanup.is_some() => awaits::guard(awaited, scope),
-            _ if scope.gates() => {
-                self.needs.gates = true;
-                awaits::gate(awaited, scope)
+            _ if scope.cleanup.is_some() => {
+                self.needs.probes |= call.is_some();
+                self.needs.settles = true;
+                awaits::guard(awaited, call, scope)
             }
-            _ => Expr::Await(awaited),
+            _ if scope.gates() => {
+                self.needs.probes = true;
+                awaits::gate(awaited, call, scope)
+            }
+            _ => {
+                self.needs.probes |= call.is_some();
+                awaits::plain(awaited, call, scope)
+            }
         };
+    }
+
+    // Input:   join!(a(), b())
+    // Output:  join!(At(a()).deadline_counts(call_0).0, At(b()).deadline_counts(call_1).0)
+    fn branch(&mut self, expr: &mut Expr) {
+        let call = calls::take_number(expr);
+        visit_mut::visit_expr_mut(self, expr);
+        self.needs.probes = true;
+        *expr = awaits::branch(expr, call, self.scope);
     }
 
     // Input:   join!(a(), b())
@@ -167,32 +217,37 @@ impl<'a> Rewriter<'a> {
             && !placed
                 .iter()
                 .any(|placed| matches!(placed.statement, Statement::NoCheckpoint));
-        let (outside, body, token) = match expr {
+        let (outside, body, label, token) = match expr {
             Expr::ForLoop(ExprForLoop {
                 expr,
                 body,
+                label,
                 for_token,
                 ..
-            }) => (Some(expr), body, for_token.span),
+            }) => (Some(expr), body, label, for_token.span),
             Expr::While(ExprWhile {
                 cond,
                 body,
+                label,
                 while_token,
                 ..
-            }) => (Some(cond), body, while_token.span),
+            }) => (Some(cond), body, label, while_token.span),
             Expr::Loop(ExprLoop {
-                body, loop_token, ..
-            }) => (None, body, loop_token.span),
+                body,
+                label,
+                loop_token,
+                ..
+            }) => (None, body, label, loop_token.span),
             _ => return,
         };
         if let Some(budget) = per_round {
             if let Some(outside) = outside {
                 self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
             }
-            let start = statements::start(self, &budget.amount, &statements::first_called_in(body));
-            self.under(Cover::Limit(budget.fallback.as_ref()), |rewriter| {
-                rewriter.visit_block_mut(body);
-            });
+            let start = statements::start(self, &budget.amount, &names::first_called_in(body));
+            let cover = Cover::Limit(statements::fallback(self, budget));
+            self.rounds.enter(label.as_ref(), token);
+            self.under(cover, |rewriter| rewriter.visit_block_mut(body));
             if checked {
                 self.checkpoint(body, token);
             }
@@ -201,11 +256,14 @@ impl<'a> Rewriter<'a> {
             if let Some(outside) = outside {
                 self.visit_expr_mut(outside);
             }
+            self.rounds.enter(label.as_ref(), token);
             self.visit_block_mut(body);
             if checked {
                 self.checkpoint(body, token);
             }
         }
+        let ours = self.rounds.leave(label.as_ref());
+        *label = label.take().or(ours);
     }
 
     fn arguments(&mut self, mac: &mut Macro) {

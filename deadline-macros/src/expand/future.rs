@@ -9,27 +9,27 @@ use crate::syntax;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ExprAsync, ItemFn, Stmt, Type, TypeInfer};
+use syn::{Block, Expr, ExprAsync, ItemFn, Stmt};
 
 /// What is needed besides the block.
 pub(super) struct Parts<'a> {
     pub(super) scope: &'a Scope,
-    pub(super) returned: &'a Type,
     pub(super) rewritten: Rewritten,
+    /// Whether the signature says the budget.
+    pub(super) in_signature: bool,
 }
 
-/// `Scoped::new(SPEC, async move { … })` in one of its forms.
+/// `Scoped::carrying(SPEC, async move { … }, STOP)` in one of its forms.
 pub(super) struct Future(TokenStream);
 
 impl Future {
     // Input:   BODY, let user = user;
-    // Output:  Scoped::new(SPEC, async move {
+    // Output:  Scoped::carrying(SPEC, async move {
     //              use Leaf as _;
     //              let user = user;
     //              if false { return returns::<T>(); }
     //              { BODY }
-    //          })
+    //          }, |stopped| stop::<T>(stopped))
     pub(super) fn around(item: &ItemFn, rebound: &TokenStream, parts: &Parts) -> Self {
         let span = parts.scope.place;
         let uses = parts.rewritten.uses(parts.scope);
@@ -89,7 +89,7 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     let scope = parts.scope;
     let span = scope.place;
     let private = scope.runtime.private(span);
-    let spec = spec::scope(scope);
+    let spec = spec::scope(scope, parts.in_signature);
     let block = boxed(block, parts, span);
     let parent = match &scope.parent {
         Some(Parent::Parameter(name)) => {
@@ -100,9 +100,13 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
         _ => None,
     };
     match (&scope.fallback, parent) {
-        (None, None) => quote_spanned!(span=> #private::Scoped::new(#spec, #block)),
+        (None, None) => {
+            let stop = stop::carried(scope);
+            quote_spanned!(span=> #private::Scoped::carrying(#spec, #block, |stopped| #stop))
+        }
         (None, Some(parent)) => {
-            quote_spanned!(span=> #private::Scoped::under(#parent #spec, #block))
+            let stop = stop::carried(scope);
+            quote_spanned!(span=> #private::Scoped::carrying_under(#parent #spec, #block, |stopped| #stop))
         }
         (Some(fallback), None) => {
             let fallback = stop::closure(fallback, never, scope);
@@ -125,7 +129,7 @@ fn boxed(block: &TokenStream, parts: &Parts, span: Span) -> TokenStream {
         None => block.clone(),
         Some(Boxed::Plain) => quote_spanned!(span=> ::std::boxed::Box::pin(#block)),
         Some(Boxed::Send) => {
-            let ty = inferred(parts.returned);
+            let ty = &parts.scope.output;
             quote_spanned! {span=>
                 ::std::boxed::Box::pin(#block) as ::core::pin::Pin<
                     ::std::boxed::Box<dyn ::core::future::Future<Output = #ty> + ::core::marker::Send + '_>
@@ -140,33 +144,10 @@ fn boxed(block: &TokenStream, parts: &Parts, span: Span) -> TokenStream {
 // An async block learns its type from its first `return`. Without this one `?`, coercions and the place of type errors
 // would differ from those in an `async fn`.
 fn typed_return(parts: &Parts) -> TokenStream {
-    let ty = inferred(parts.returned);
+    let ty = &parts.scope.output;
     let span = Span::mixed_site().located_at(ty.span());
     let private = parts.scope.runtime.private(span);
     quote_spanned!(span=> if false { return #private::returns::<#ty>(); })
-}
-
-/// A type as it may stand inside a body, where `impl Trait` is left to inference.
-fn inferred(ty: &Type) -> Type {
-    let mut ty = ty.clone();
-    InferImplTrait.visit_type_mut(&mut ty);
-    ty
-}
-
-struct InferImplTrait;
-
-impl VisitMut for InferImplTrait {
-    fn visit_type_mut(&mut self, ty: &mut Type) {
-        if let Type::ImplTrait(impl_trait) = ty {
-            let underscore_token = syn::Token![_](impl_trait.impl_token.span);
-            *ty = Type::Infer(TypeInfer {
-                attrs: Vec::new(),
-                underscore_token,
-            });
-        } else {
-            visit_mut::visit_type_mut(self, ty);
-        }
-    }
 }
 
 /// `#[async_trait]` begins its block by a typed `return` of its own.

@@ -1,9 +1,12 @@
 //! From the checked model to tokens.
 
+mod audit;
 mod awaits;
 mod body;
 mod docs;
+mod fit;
 mod future;
+mod labels;
 mod lints;
 mod parameters;
 mod signature;
@@ -12,12 +15,13 @@ mod statements;
 mod stop;
 pub(crate) mod synchronous;
 
-use crate::model::Function;
 use crate::model::shape::{self, Shape};
+use crate::model::{Function, Scope, output};
+use fit::Fit;
 use future::Future;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Expr, ItemFn, ReturnType, Stmt, Type, parse_quote};
+use syn::{Expr, Stmt};
 
 // Input:
 //     #[deadline(budget = "450ms")]
@@ -28,12 +32,12 @@ use syn::{Expr, ItemFn, ReturnType, Stmt, Type, parse_quote};
 // Output:
 //     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
 //         __same_version!("0.1.0");
-//         Scoped::new(const { &Spec::<Millis<450>>::new("load") }, async move {
+//         Scoped::carrying(const { &Spec::<Millis<450>>::new("load") }, async move {
 //             use Leaf as _;
 //             let user = user;
 //             if false { return returns::<Result<Profile, Error>>(); }
 //             { BODY }
-//         })
+//         }, |stopped| stop::<Result<Profile, Error>>(stopped))
 //     }
 pub(crate) fn function(function: Function) -> TokenStream {
     let Function {
@@ -45,33 +49,44 @@ pub(crate) fn function(function: Function) -> TokenStream {
     docs::append(&mut item.attrs, &scope);
 
     let version = version(&scope.runtime.root(Span::mixed_site()));
-    let returned = output(&item);
+    let returned = output::of(&item.sig);
     let mut rewritten = body::Rewritten::default();
+    let mut fit = None;
+    let mut audit = TokenStream::new();
+    let can_fit = fit::can_serve(shape, &mut item);
     shape::with_own_body(shape, &mut item.block, |own| {
-        rewritten = body::rewrite(own, &scope, &statements);
+        audit = audit::of(own, &item.sig.ident, &scope);
+        if can_fit {
+            fit = Fit::of(own, &item.sig, &scope, &statements);
+        }
+        rewritten = body::rewrite(own, &scope, &statements, fit.as_ref());
     });
     let parts = future::Parts {
         scope: &scope,
-        returned: &returned,
         rewritten,
+        in_signature: shape == Shape::Returned,
     };
 
     match shape {
         Shape::Returned | Shape::Kept => {
-            let rebound = parameters::rebind(&mut item.sig, shape == Shape::Kept, &scope);
+            let read_by_others = shape::keeps_its_form(&item);
+            let rebound = parameters::rebind(&mut item.sig, read_by_others, &scope);
             let future = Future::around(&item, &rebound, &parts);
             lints::allow_future_output(&mut item, &returned);
             let tail = if shape == Shape::Returned {
                 signature::return_the_future(&mut item.sig, &scope);
                 lints::allow_refinement(&mut item);
                 lints::allow_must_use(&mut item);
-                future.into_tokens()
+                checked(fit.as_ref(), future, &scope)
             } else {
                 let future = future.into_tokens();
                 let span = Span::mixed_site().located_at(item.sig.ident.span());
                 quote_spanned!(span=> #future.await)
             };
-            item.block.stmts = vec![Stmt::Expr(Expr::Verbatim(quote!(#version #tail)), None)];
+            item.block.stmts = vec![Stmt::Expr(
+                Expr::Verbatim(quote!(#version #audit #tail)),
+                None,
+            )];
         }
         Shape::Block => {
             if signature::add_the_budget(&mut item.sig, &scope) {
@@ -80,31 +95,33 @@ pub(crate) fn function(function: Function) -> TokenStream {
             let context = parameters::context(&item.sig, &scope);
             shape::with_future(&mut item.block, |future| {
                 if let Expr::Async(block) = future {
-                    let wrapped = Future::of(block, &context, &parts).into_tokens();
-                    *future = Expr::Verbatim(wrapped);
+                    let wrapped = Future::of(block, &context, &parts);
+                    let wrapped = checked(fit.as_ref(), wrapped, &scope);
+                    *future = Expr::Verbatim(if fit.is_some() {
+                        quote!({ #wrapped })
+                    } else {
+                        wrapped
+                    });
                 }
             });
             item.block
                 .stmts
-                .insert(0, Stmt::Expr(Expr::Verbatim(version), None));
+                .insert(0, Stmt::Expr(Expr::Verbatim(quote!(#version #audit)), None));
         }
     }
     item.into_token_stream()
+}
+
+fn checked(fit: Option<&Fit>, future: Future, scope: &Scope) -> TokenStream {
+    let future = future.into_tokens();
+    match fit {
+        Some(fit) => fit.around(&future, scope),
+        None => future,
+    }
 }
 
 /// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.
 fn version(root: &TokenStream) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
     quote!(#root::__same_version! { #version })
-}
-
-/// What the body evaluates to.
-fn output(item: &ItemFn) -> Type {
-    match &item.sig.output {
-        ReturnType::Default => parse_quote!(()),
-        ReturnType::Type(_, ty) if item.sig.asyncness.is_some() => (**ty).clone(),
-        ReturnType::Type(_, ty) => {
-            signature::output_of_future(ty).unwrap_or_else(|| (**ty).clone())
-        }
-    }
 }

@@ -18,7 +18,8 @@ use syn::{Attribute, FnArg, Pat, PatIdent, PatType, ReceiverKind, Signature, Typ
 //          let (c, d) = arg2;
 //          let _arg3 = _arg3;
 //
-// With `keep_async` patterns stay where they are: the `async fn` around the block does all that for them.
+// Other attribute macros may read the parameters: then patterns stay where they are, and the `async fn` around the block
+// drops what they do not bind.
 pub(super) fn rebind(sig: &mut Signature, keep_patterns: bool, scope: &Scope) -> TokenStream {
     let mut bound = TokenStream::new();
     for (position, input) in sig.inputs.iter_mut().enumerate() {
@@ -179,7 +180,8 @@ fn narrowed(pat: &Pat, ty: &Type, scope: &Scope) -> TokenStream {
     let span = Span::mixed_site().located_at(pat.span());
     let root = scope.runtime.root(span);
     let reference = matches!(ty, Type::Reference(_)).then(|| quote_spanned!(span=> &));
-    quote_spanned!(span=> let #pat = #reference #root::Context::current();)
+    // The attribute has used it.
+    quote_spanned!(span=> #[allow(unused_variables)] let #pat = #reference #root::Context::current();)
 }
 
 fn bind(scope: &Scope) -> TokenStream {

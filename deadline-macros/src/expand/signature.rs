@@ -6,10 +6,7 @@ use proc_macro2::{Span, TokenTree};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
-use syn::{
-    GenericArgument, PathArguments, ReturnType, Signature, Token, Type, TypeImplTrait,
-    TypeParamBound, parse_quote, parse2,
-};
+use syn::{ReturnType, Signature, Token, Type, TypeImplTrait, TypeParamBound, parse_quote, parse2};
 
 // Input:   async fn f() -> T
 // Output:        fn f() -> impl Future<Output = T> + Budgeted<Budget = Millis<450>>
@@ -78,40 +75,4 @@ pub(super) fn add_the_budget(sig: &mut Signature, scope: &Scope) -> bool {
         quote_spanned!(span=> #root::Budgeted<Budget = #budget>),
     ));
     true
-}
-
-/// The `T` of `impl Future<Output = T>` and of `Pin<Box<dyn Future<Output = T>>>`.
-pub(super) fn output_of_future(ty: &Type) -> Option<Type> {
-    match ty {
-        Type::ImplTrait(ty) => ty.bounds.iter().find_map(output_of_bound),
-        Type::TraitObject(ty) => ty.bounds.iter().find_map(output_of_bound),
-        Type::Path(ty) => match &ty.path.segments.last()?.arguments {
-            PathArguments::AngleBracketed(arguments) => match arguments.args.first()? {
-                GenericArgument::Type(inner) => output_of_future(inner),
-                _ => None,
-            },
-            _ => None,
-        },
-        Type::Paren(ty) => output_of_future(&ty.elem),
-        Type::Group(ty) => output_of_future(&ty.elem),
-        _ => None,
-    }
-}
-
-fn output_of_bound(bound: &TypeParamBound) -> Option<Type> {
-    let TypeParamBound::Trait(bound) = bound else {
-        return None;
-    };
-    let last = bound
-        .path
-        .segments
-        .last()
-        .filter(|last| last.ident == "Future")?;
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
-        return None;
-    };
-    arguments.args.iter().find_map(|argument| match argument {
-        GenericArgument::AssocType(output) if output.ident == "Output" => Some(output.ty.clone()),
-        _ => None,
-    })
 }

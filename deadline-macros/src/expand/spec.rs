@@ -47,7 +47,7 @@ fn cap(
 }
 
 /// A number of milliseconds; of a `const` the compiler works it out.
-fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
+pub(super) fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
     match &given.value {
         Amount::Millis(number) | Amount::Percent(number) => {
             let number = Literal::u64_unsuffixed(*number);
@@ -56,7 +56,7 @@ fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
         Amount::Path(path) => {
             let span = given.span;
             let private = runtime.private(span);
-            quote_spanned!(span=> #private::whole_millis(#path.as_millis()))
+            quote_spanned!(span=> #private::Constant(#path).whole_millis())
         }
     }
 }
@@ -64,10 +64,15 @@ fn millis(given: &Given<Amount>, runtime: &Runtime, span: Span) -> TokenStream {
 // Input:   #[deadline(budget = "900ms", reserve = "100ms")] … dashboard
 // Output:  const { &Spec::<Millis<900>>::new("dashboard").reserve(100) }
 //
-// The tokens have the place of the literal, because that is the file and line which `Stopped::limited_by()` shows.
-pub(super) fn scope(scope: &Scope) -> TokenStream {
+// The tokens have the place of the literal, because that is the file and line which `Stopped::limited_by()` shows. Where
+// the signature says the budget, a `const` in it is not worked out again: what is wrong with it would be said twice.
+pub(super) fn scope(scope: &Scope, in_signature: bool) -> TokenStream {
     let span = scope.anchor;
-    let budget = budget(scope, span);
+    let budget = if in_signature && by_path(scope) {
+        quote_spanned!(span=> _)
+    } else {
+        budget(scope, span)
+    };
     let private = scope.runtime.private(span);
     let name = literal(&scope.name, span);
     let reserve = setting("reserve", scope.reserve.as_ref(), &scope.runtime, span);
@@ -80,6 +85,13 @@ pub(super) fn scope(scope: &Scope) -> TokenStream {
     }
 }
 
+fn by_path(scope: &Scope) -> bool {
+    [&scope.budget, &scope.plan]
+        .into_iter()
+        .flatten()
+        .any(|given| matches!(given.value, Amount::Path(_)))
+}
+
 // Input:   #[budget("250ms")] … orders.recent(user).await
 // Output:  const { &Spec::<Millis<250>>::new("orders.recent") }
 pub(super) fn statement(amount: &Given<Amount>, name: &str, runtime: &Runtime) -> TokenStream {
@@ -90,7 +102,7 @@ pub(super) fn statement(amount: &Given<Amount>, name: &str, runtime: &Runtime) -
     quote_spanned!(span=> const { &#private::Spec::<#cap>::new(#name) })
 }
 
-fn setting(
+pub(super) fn setting(
     name: &str,
     given: Option<&Given<Amount>>,
     runtime: &Runtime,
@@ -105,7 +117,7 @@ fn setting(
     Some(quote_spanned!(span=> .#method(#millis)))
 }
 
-fn literal(text: &str, span: Span) -> Literal {
+pub(super) fn literal(text: &str, span: Span) -> Literal {
     let mut literal = Literal::string(text);
     literal.set_span(span);
     literal

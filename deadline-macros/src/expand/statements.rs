@@ -1,19 +1,16 @@
 //! `#[budget]` and `#[shield]` on statements and expressions.
 
 use super::body::{Cover, Rewriter};
-use super::spec;
+use super::{fit, labels, spec};
+use crate::model::names::first_called_in_expr;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
 use crate::parse::statement::{Budget, Statement};
 use crate::parse::statements::Placed;
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
-use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut as _;
-use syn::{
-    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprMacro, Item, Local, Stmt,
-    StmtMacro,
-};
+use syn::{Attribute, Expr, ExprMacro, Local, Stmt, StmtMacro};
 
 // Input:   #[budget("250ms")] let orders = recent(user).await?;
 // Output:  let limit = Limit::start(SPEC);
@@ -114,13 +111,13 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
         Some(Covering::Budget(budget)) if per_round(placed).is_some() => {
             whole(rewriter, expr, placed);
             if budget.fallback.is_some() {
-                label(expr, None);
+                labelled(rewriter, expr, None);
             }
         }
         Some(covering) => {
-            let start = enter(rewriter, covering, &first_called_in_expr(expr));
-            rewriter.under(covering.cover(), |rewriter| whole(rewriter, expr, placed));
-            covering.close(expr, start.as_ref());
+            let (start, cover) = covering.open(rewriter, expr);
+            rewriter.under(cover, |rewriter| whole(rewriter, expr, placed));
+            covering.close(rewriter, expr, start.as_ref());
         }
         None => whole(rewriter, expr, placed),
     }
@@ -130,9 +127,9 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
 fn covered<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, covering: Option<Covering<'a>>) {
     match covering {
         Some(covering) => {
-            let start = enter(rewriter, covering, &first_called_in_expr(expr));
-            rewriter.under(covering.cover(), |rewriter| rewriter.visit_expr_mut(expr));
-            covering.close(expr, start.as_ref());
+            let (start, cover) = covering.open(rewriter, expr);
+            rewriter.under(cover, |rewriter| rewriter.visit_expr_mut(expr));
+            covering.close(rewriter, expr, start.as_ref());
         }
         None => rewriter.visit_expr_mut(expr),
     }
@@ -152,41 +149,60 @@ enum Covering<'a> {
 }
 
 impl<'a> Covering<'a> {
-    fn cover(self) -> Cover<'a> {
+    /// What begins in front of the expression, and what its awaits are under.
+    fn open(self, rewriter: &mut Rewriter<'a>, expr: &mut Expr) -> (Option<Stmt>, Cover<'a>) {
         match self {
-            Covering::Budget(budget) => Cover::Limit(budget.fallback.as_ref()),
-            Covering::Shield(placed) => Cover::Shield(placed),
+            Covering::Budget(budget) => {
+                let start = start(rewriter, &budget.amount, &first_called_in_expr(expr));
+                if budget.fallback.is_some() {
+                    rewriter.rounds.label(expr);
+                }
+                (Some(start), Cover::Limit(fallback(rewriter, budget)))
+            }
+            Covering::Shield(placed) => (None, Cover::Shield(placed)),
         }
     }
 
     // Output:  { let limit = …; EXPR }    or with a fallback    'budget: { let limit = …; EXPR }
-    fn close(self, expr: &mut Expr, start: Option<&Stmt>) {
+    fn close(self, rewriter: &Rewriter, expr: &mut Expr, start: Option<&Stmt>) {
         if let Covering::Budget(budget) = self {
             if budget.fallback.is_some() {
-                label(expr, start);
+                labelled(rewriter, expr, start);
             } else {
                 let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
-                *expr = block(quote_spanned!(span=> { #start #expr }), expr);
+                let attrs = attributes(expr);
+                *expr = block(attrs, quote_spanned!(span=> { #start #expr }), expr);
             }
         }
     }
 }
 
-fn enter(rewriter: &Rewriter, covering: Covering, name: &str) -> Option<Stmt> {
-    match covering {
-        Covering::Budget(budget) => Some(start(rewriter, &budget.amount, name)),
-        Covering::Shield(_) => None,
-    }
+/// The fallback as it may stand inside the labelled block.
+pub(super) fn fallback(rewriter: &mut Rewriter, budget: &Budget) -> Option<Expr> {
+    let mut fallback = budget.fallback.clone()?;
+    rewriter.rounds.label(&mut fallback);
+    Some(fallback)
 }
 
-fn label(expr: &mut Expr, start: Option<&Stmt>) {
+/// The block that a missed await leaves with the fallback.
+fn labelled(rewriter: &Rewriter, expr: &mut Expr, start: Option<&Stmt>) {
     let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
-    *expr = block(quote_spanned!(span=> 'budget: { #start #expr }), expr);
+    let label = labels::budget(rewriter.replaceable(), span);
+    let attrs = attributes(expr);
+    *expr = block(attrs, quote_spanned!(span=> #label: { #start #expr }), expr);
+}
+
+/// The user's attributes, which stay on the statement as a whole.
+fn attributes(expr: &mut Expr) -> Vec<Attribute> {
+    crate::syntax::attrs_mut(expr).map_or_else(Vec::new, std::mem::take)
 }
 
 /// A block in the tree, so that the printer knows where it needs parentheses.
-fn block(tokens: TokenStream, otherwise: &Expr) -> Expr {
-    syn::parse2::<syn::ExprBlock>(tokens).map_or_else(|_| otherwise.clone(), Expr::Block)
+fn block(attrs: Vec<Attribute>, tokens: TokenStream, otherwise: &Expr) -> Expr {
+    match syn::parse2::<syn::ExprBlock>(tokens) {
+        Ok(block) => Expr::Block(syn::ExprBlock { attrs, ..block }),
+        Err(_) => otherwise.clone(),
+    }
 }
 
 fn cover<'a>(placed: &[&'a Placed]) -> Option<Covering<'a>> {
@@ -207,10 +223,15 @@ pub(super) fn per_round<'a>(placed: &[&'a Placed]) -> Option<&'a Budget> {
 
 // Output:  let limit = Limit::start(SPEC);
 //          let limit = limit.within(SPEC);    inside another one
+//          let limit = Limit::start(counts(call_0, SPEC));    with a constant, which counts by its type
 pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> Stmt {
     let span = Span::mixed_site().located_at(amount.span);
     let private = rewriter.scope.runtime.private(span);
-    let spec = spec::statement(amount, name, &rewriter.scope.runtime);
+    let mut spec = spec::statement(amount, name, &rewriter.scope.runtime);
+    if let Some(call) = rewriter.constant(amount) {
+        let slot = fit::slot(call, span);
+        spec = quote_spanned!(span=> #private::counts(#slot, #spec));
+    }
     let begin = if rewriter.is_limited() {
         quote_spanned!(span=> let limit = limit.within(#spec);)
     } else {
@@ -223,86 +244,4 @@ pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> 
 fn with_cfg(start: &Stmt, attrs: &[Attribute]) -> Stmt {
     let cfg = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
     Stmt::Expr(Expr::Verbatim(quote::quote!(#(#cfg)* #start)), None)
-}
-
-/// `orders.recent` for `orders.recent(user)`: what a trace calls the statement.
-pub(super) fn called(future: &Expr) -> String {
-    match future {
-        Expr::Call(call) => called(&call.func),
-        Expr::MethodCall(call) => match called(&call.receiver) {
-            receiver if receiver.is_empty() => call.method.to_string(),
-            receiver => format!("{receiver}.{}", call.method),
-        },
-        Expr::Path(path) => {
-            let segments: Vec<String> = path
-                .path
-                .segments
-                .iter()
-                .map(|segment| segment.ident.to_string())
-                .collect();
-            segments.join("::")
-        }
-        Expr::Field(field) => match &field.member {
-            syn::Member::Named(name) => format!("{}.{name}", called(&field.base)),
-            syn::Member::Unnamed(index) => format!("{}.{}", called(&field.base), index.index),
-        },
-        Expr::Macro(mac) => mac
-            .mac
-            .path
-            .segments
-            .last()
-            .map_or_else(String::new, |last| format!("{}!", last.ident)),
-        Expr::Try(inner) => called(&inner.expr),
-        Expr::Await(inner) => called(&inner.base),
-        Expr::Paren(inner) => called(&inner.expr),
-        Expr::Group(inner) => called(&inner.expr),
-        Expr::Reference(inner) => called(&inner.expr),
-        _ => String::new(),
-    }
-}
-
-pub(super) fn first_called_in(body: &Block) -> String {
-    let mut first = First::default();
-    first.visit_block(body);
-    first.name()
-}
-
-fn first_called_in_expr(expr: &Expr) -> String {
-    let mut first = First::default();
-    first.visit_expr(expr);
-    first.name()
-}
-
-/// The first await of a statement gives it its name.
-#[derive(Default)]
-struct First(Option<String>);
-
-impl First {
-    fn name(self) -> String {
-        self.0
-            .filter(|name| !name.is_empty())
-            .unwrap_or_else(|| "await".to_owned())
-    }
-}
-
-impl Visit<'_> for First {
-    fn visit_expr(&mut self, expr: &Expr) {
-        if self.0.is_none() {
-            visit::visit_expr(self, expr);
-        }
-    }
-
-    fn visit_expr_await(&mut self, awaited: &ExprAwait) {
-        self.0 = Some(called(&awaited.base));
-    }
-
-    fn visit_macro(&mut self, mac: &syn::Macro) {
-        if let Some(last) = mac.path.segments.last() {
-            self.0.get_or_insert_with(|| format!("{}!", last.ident));
-        }
-    }
-
-    fn visit_expr_closure(&mut self, _: &ExprClosure) {}
-    fn visit_expr_async(&mut self, _: &ExprAsync) {}
-    fn visit_item(&mut self, _: &Item) {}
 }

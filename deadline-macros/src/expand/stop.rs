@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::{Expr, ExprClosure, Pat, PatType};
 
-// Output:  return stop(stopped)
+// Output:  return stop::<T>(stopped)
 //          return instead(stopped, |_| FALLBACK)
 //          return instead(stopped, CLOSURE)
 //
@@ -16,8 +16,7 @@ pub(super) fn leave(scope: &Scope, span: Span) -> TokenStream {
     let private = scope.runtime.private(span);
     match scope.fallback.as_ref().map(bare) {
         None => {
-            let private = scope.runtime.private(scope.place);
-            let stop = quote_spanned!(scope.place=> #private::stop(stopped));
+            let stop = carried(scope);
             quote_spanned!(span=> return #stop)
         }
         Some(closure @ Expr::Closure(_)) => {
@@ -25,6 +24,14 @@ pub(super) fn leave(scope: &Scope, span: Span) -> TokenStream {
         }
         Some(value) => quote_spanned!(span=> return #private::instead(stopped, |_| #value)),
     }
+}
+
+/// The stop as a value of the return type. Said of one type at one place, what is wrong with it is one error, however often
+/// it stands in the expansion.
+pub(super) fn carried(scope: &Scope) -> TokenStream {
+    let private = scope.runtime.private(scope.place);
+    let ty = &scope.output;
+    quote_spanned!(scope.place=> #private::stop::<#ty>(stopped))
 }
 
 /// The value of a `fallback` where a variable `stopped` is at hand.

@@ -21,7 +21,7 @@ use syn::{Expr, ItemFn, Stmt};
 //         }
 //     }
 pub(crate) fn function(mut item: ItemFn, scope: &Scope, statements: &[Placed]) -> TokenStream {
-    body::rewrite(&mut item.block, scope, statements);
+    body::rewrite(&mut item.block, scope, statements, None);
     let version = version(&scope.runtime.root(Span::mixed_site()));
     item.block
         .stmts

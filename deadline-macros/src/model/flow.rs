@@ -2,6 +2,7 @@
 //!
 //! A tree of what runs after what, what instead of what, and how often. The sums of the checks walk it.
 
+use super::calls;
 use crate::parse::statements::{Placed, mark};
 use crate::syntax::{self, Known};
 use syn::{Attribute, Block, Expr, ExprBlock, Local, Macro, Stmt};
@@ -10,6 +11,8 @@ use syn::{Attribute, Block, Expr, ExprBlock, Local, Macro, Stmt};
 pub(crate) enum Flow {
     /// Takes no time that we know of.
     Nothing,
+    /// The awaited call with this number.
+    Call(usize),
     /// One after the other.
     Sequence(Vec<Flow>),
     /// One of them.
@@ -77,6 +80,9 @@ impl Reader<'_> {
     }
 
     fn expr(&self, expr: &Expr) -> Flow {
+        if let Some((number, future)) = calls::numbered(expr) {
+            return Flow::Sequence(vec![self.expr(future), Flow::Call(number)]);
+        }
         let flow = match expr {
             Expr::Block(expr) => self.labelled(expr),
             Expr::Unsafe(expr) => self.block(&expr.block),

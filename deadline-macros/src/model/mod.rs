@@ -1,6 +1,9 @@
 //! What is to be built. Nothing here changes once it has been checked.
 
+pub(crate) mod calls;
 pub(crate) mod flow;
+pub(crate) mod names;
+pub(crate) mod output;
 pub(crate) mod runtime;
 pub(crate) mod shape;
 
@@ -15,7 +18,7 @@ use runtime::Runtime;
 use shape::Shape;
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
-use syn::{Expr, ItemFn, ReturnType, Signature};
+use syn::{Expr, ItemFn, ReturnType, Signature, Type};
 
 /// One annotated function.
 pub(crate) struct Function {
@@ -32,9 +35,11 @@ pub(crate) struct Scope {
     pub(crate) name: String,
     /// The literal or attribute that `limited_by()` shows as file and line.
     pub(crate) anchor: Span,
-    /// The return type. That it cannot carry a stop is said there, and only once: rustc drops the repetitions of an
-    /// error at one and the same place.
+    /// The return type. That it cannot carry a stop is said there, and only once: rustc drops a demand that is repeated
+    /// at one and the same place.
     pub(crate) place: Span,
+    /// What the body evaluates to, without its `impl Trait`s.
+    pub(crate) output: Type,
     pub(crate) budget: Option<Given<Amount>>,
     pub(crate) plan: Option<Given<Amount>>,
     pub(crate) reserve: Option<Given<Amount>>,
@@ -45,6 +50,7 @@ pub(crate) struct Scope {
     pub(crate) bind: Option<Ident>,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) allow_overcommit: bool,
+    pub(crate) audit: bool,
     pub(crate) keep_async: Option<Span>,
     pub(crate) boxed: Option<Boxed>,
 }
@@ -64,6 +70,7 @@ impl Scope {
                 .as_ref()
                 .map_or_else(Span::call_site, |budget| budget.span),
             place: Span::mixed_site().located_at(place),
+            output: output::inferred(function),
             runtime: Runtime::new(arguments.runtime),
             budget: arguments.budget,
             plan: arguments.plan,
@@ -75,6 +82,7 @@ impl Scope {
             bind: arguments.bind,
             checkpoints: arguments.checkpoints.unwrap_or(Checkpoints::Auto),
             allow_overcommit: arguments.allow_overcommit.is_some(),
+            audit: arguments.audit.is_some(),
             keep_async: arguments.keep_async,
             boxed: arguments.boxed,
         }

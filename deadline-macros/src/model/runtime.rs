@@ -17,10 +17,14 @@ impl Runtime {
             None => quote_spanned!(span=> ::deadline_runtime),
             Some(path) => {
                 let mut path = path.clone();
-                for segment in &mut path.segments {
-                    segment
-                        .ident
-                        .set_span(segment.ident.span().located_at(span));
+                // A path reaches from its first token to its last, which are at `span`. What is between keeps its place,
+                // so that a name which is not there is reported at it, and all uses of it as one.
+                match (&mut path.leading_colon, path.segments.first_mut()) {
+                    (Some(colon), _) => colon.spans = colon.spans.map(|own| own.located_at(span)),
+                    (None, Some(first)) => {
+                        first.ident.set_span(first.ident.span().located_at(span));
+                    }
+                    (None, None) => {}
                 }
                 path.into_token_stream()
             }

@@ -30,8 +30,7 @@ impl Shape {
             faults.at(abi.extern_token.span, "`#[deadline]` cannot serve an `extern` function: annotate the `async fn` that it calls");
         }
         if item.sig.asyncness.is_some() {
-            let kept =
-                keep_async || returns_never(item) || item.attrs.iter().any(must_see_an_async_fn);
+            let kept = keep_async || returns_never(item) || keeps_its_form(item);
             return if kept { Shape::Kept } else { Shape::Returned };
         }
         if item.sig.constness.is_none() && item.sig.abi.is_none() && !builds_one_future(&item.block)
@@ -81,6 +80,11 @@ const INERT: [&str; 27] = [
 ];
 
 const TOOLS: [&str; 5] = ["clippy", "diagnostic", "miri", "rust_analyzer", "rustfmt"];
+
+/// Whether an attribute macro that we do not know comes after us and reads the function as the user wrote it.
+pub(crate) fn keeps_its_form(item: &ItemFn) -> bool {
+    item.attrs.iter().any(must_see_an_async_fn)
+}
 
 /// An attribute macro that we do not know; `main` and `test` of every runtime are among them.
 fn must_see_an_async_fn(attr: &Attribute) -> bool {

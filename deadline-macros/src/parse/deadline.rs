@@ -22,6 +22,7 @@ pub(crate) struct Arguments {
     pub(crate) name: Option<LitStr>,
     pub(crate) runtime: Option<Path>,
     pub(crate) allow_overcommit: Option<Span>,
+    pub(crate) audit: Option<Span>,
     pub(crate) keep_async: Option<Span>,
     pub(crate) boxed: Option<Boxed>,
 }
@@ -51,7 +52,7 @@ pub(crate) enum Checkpoints {
     Off,
 }
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "budget",
     "reserve",
     "min",
@@ -63,6 +64,7 @@ const NAMES: [&str; 14] = [
     "checkpoints",
     "name",
     "allow_overcommit",
+    "audit",
     "keep_async",
     "boxed",
     "crate",
@@ -118,6 +120,12 @@ impl Arguments {
             "crate" => once(
                 &mut self.runtime,
                 runtime(name, value, faults),
+                name,
+                faults,
+            ),
+            "audit" => once(
+                &mut self.audit,
+                Some(flag(name, value, faults)),
                 name,
                 faults,
             ),

@@ -4,14 +4,16 @@
 //! later stages need not read it again.
 
 use super::statement::{self, Kind, Statement, name_span};
+use super::strays::{Exits, Strays};
 use crate::faults::Faults;
 use crate::syntax::{self, Known, attrs_mut, has_statement_attributes, mentions};
 use proc_macro2::{Literal, Span};
-use syn::visit::Visit;
+use quote::ToTokens as _;
+use syn::visit::Visit as _;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprClosure, ExprConst, ExprLit, ExprReturn,
-    ExprTry, Item, Lit, Local, Macro, Meta, Pat, StmtMacro, Type, parse_quote,
+    Attribute, Block, Expr, ExprAsync, ExprAwait, ExprBinary, ExprClosure, ExprConst, ExprLit,
+    Item, Lit, Local, Macro, Meta, Pat, StmtMacro, Type, parse_quote,
 };
 
 /// An attribute and the place it was found at.
@@ -26,6 +28,8 @@ pub(crate) struct Placed {
     pub(crate) within: Vec<usize>,
     /// Awaits whose future contains another await; a shield cannot serve those.
     pub(crate) nested_awaits: Vec<Span>,
+    /// The operator whose right side it leaves out, although something is awaited there.
+    pub(crate) cut_off: Option<String>,
 }
 
 /// Takes our attributes out of a body.
@@ -54,6 +58,16 @@ pub(crate) fn mark(attr: &Attribute) -> Option<usize> {
         },
         _ => None,
     }
+}
+
+/// The number of the attribute in front of an expression, which may be that of its first operand alone.
+fn first_mark(expr: &Expr) -> Option<usize> {
+    let first = match expr {
+        Expr::Binary(expr) => first_mark(&expr.left),
+        Expr::Cast(expr) => first_mark(&expr.expr),
+        _ => None,
+    };
+    first.or_else(|| syntax::attrs(expr).iter().find_map(mark))
 }
 
 struct Collector<'a> {
@@ -85,6 +99,7 @@ impl Collector<'_> {
                 awaits: 0,
                 within: [&*self.open, &*opened].concat(),
                 nested_awaits: Vec::new(),
+                cut_off: None,
             });
             opened.push(number);
             let name = proc_macro2::Ident::new(MARK, Span::call_site());
@@ -191,6 +206,19 @@ impl VisitMut for Collector<'_> {
         }
     }
 
+    fn visit_expr_binary_mut(&mut self, expr: &mut ExprBinary) {
+        self.visit_expr_mut(&mut expr.left);
+        let before = self.awaits;
+        self.visit_expr_mut(&mut expr.right);
+        // Where both sides have an attribute of their own, the user knows what each of them covers.
+        if self.awaits > before && first_mark(&expr.right).is_none() {
+            let operator = expr.op.to_token_stream().to_string();
+            if let Some(placed) = first_mark(&expr.left).and_then(|at| self.placed.get_mut(at)) {
+                placed.cut_off = Some(operator);
+            }
+        }
+    }
+
     fn visit_expr_await_mut(&mut self, expr: &mut ExprAwait) {
         let before = self.awaits;
         self.visit_expr_mut(&mut expr.base);
@@ -227,64 +255,4 @@ impl VisitMut for Collector<'_> {
     fn visit_item_mut(&mut self, _: &mut Item) {}
     fn visit_type_mut(&mut self, _: &mut Type) {}
     fn visit_pat_mut(&mut self, _: &mut Pat) {}
-}
-
-/// Reports what would leave a branch of a `join!` under a budget. Such a `join!` goes into an async block as a whole,
-/// and from there neither `?` nor `return` nor an `await` reaches the function.
-struct Exits<'a>(&'a mut Faults);
-
-impl Exits<'_> {
-    fn report(&mut self, span: Span) {
-        self.0.at(
-            span,
-            "not inside a `join!` that has a budget: bind the value by a `let` of its own first",
-        );
-    }
-}
-
-impl Visit<'_> for Exits<'_> {
-    fn visit_expr_try(&mut self, expr: &ExprTry) {
-        self.report(expr.question_token.span);
-    }
-
-    fn visit_expr_return(&mut self, expr: &ExprReturn) {
-        self.report(expr.return_token.span);
-    }
-
-    fn visit_expr_await(&mut self, expr: &ExprAwait) {
-        self.report(expr.await_token.span);
-    }
-
-    fn visit_expr_closure(&mut self, _: &ExprClosure) {}
-    fn visit_expr_async(&mut self, _: &ExprAsync) {}
-    fn visit_item(&mut self, _: &Item) {}
-}
-
-/// Reports our attributes where nothing would serve them.
-struct Strays<'a> {
-    place: &'static str,
-    faults: &'a mut Faults,
-}
-
-impl VisitMut for Strays<'_> {
-    fn visit_attributes_mut(&mut self, attrs: &mut Vec<Attribute>) {
-        attrs.retain(|attr| {
-            let Some(kind) = Kind::of(attr) else { return true };
-            let (name, what) = match kind {
-                Kind::Budget => ("budget", "cap"),
-                Kind::Shield => ("shield", "shield"),
-                Kind::Checkpoint => ("checkpoint", "checkpoint"),
-            };
-            self.faults.at(
-                name_span(attr),
-                format!(
-                    "`#[{name}]` has no effect in {}, which may run in another task and another scope\nput it outside, or give the work a function of its own with `#[deadline]` and {what} it there",
-                    self.place
-                ),
-            );
-            false
-        });
-    }
-
-    fn visit_item_mut(&mut self, _: &mut Item) {}
 }

@@ -9,7 +9,8 @@ pub fn load_profile(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    let call_0 = rt::call();
+    let future = rt::Scoped::carrying(
         const {
             &rt::Spec::<deadline::Millis<450>>::new("load_profile").reserve(50).min(20)
         },
@@ -20,9 +21,24 @@ pub fn load_profile(
                 return rt::returns::<Result<Profile, AppError>>();
             }
             {
-                let row = rt::At(profiles().find(user)).deadline_gate().await?;
+                let row = rt::At(profiles().find(user))
+                    .deadline_counts(call_0)
+                    .deadline_gate()
+                    .await?;
                 Ok(Profile::from(row))
             }
         },
-    )
+        |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of("load_profile", 450)
+                .reserve(50)
+                .hold(&rt::Step::Call(0, "profiles.find"));
+        }
+        match rt::calls((call_0,)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

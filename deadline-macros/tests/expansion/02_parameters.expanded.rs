@@ -10,7 +10,9 @@ fn merge(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    let call_0 = rt::call();
+    let call_1 = rt::call();
+    let future = rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<1000>>::new("merge") },
         async move {
             use rt::Leaf as _;
@@ -27,10 +29,29 @@ fn merge(
                 return rt::returns::<Result<Vec<Row>, AppError>>();
             }
             {
-                into.extend(rt::At(rows(left)).deadline_gate().await?);
-                into.extend(rt::At(rows(right)).deadline_gate().await?);
+                into.extend(
+                    rt::At(rows(left)).deadline_counts(call_0).deadline_gate().await?,
+                );
+                into.extend(
+                    rt::At(rows(right)).deadline_counts(call_1).deadline_gate().await?,
+                );
                 Ok(into)
             }
         },
-    )
+        |stopped| rt::stop::<Result<Vec<Row>, AppError>>(stopped),
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of("merge", 1000)
+                .hold(
+                    &rt::Step::Then(
+                        &[rt::Step::Call(0, "rows"), rt::Step::Call(1, "rows")],
+                    ),
+                );
+        }
+        match rt::calls((call_0, call_1)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

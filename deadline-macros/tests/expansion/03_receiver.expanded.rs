@@ -9,7 +9,9 @@ impl Client {
         deadline::__same_version! {
             "0.1.0"
         }
-        rt::Scoped::new(
+        let call_0 = rt::call();
+        let call_1 = rt::call();
+        let future = rt::Scoped::carrying(
             const { &rt::Spec::<deadline::Millis<2000>>::new("close") },
             async move {
                 use rt::Leaf as _;
@@ -19,10 +21,31 @@ impl Client {
                     return rt::returns::<Result<(), AppError>>();
                 }
                 {
-                    rt::At(self.flush()).deadline_gate().await?;
-                    rt::At(self.send(reason)).deadline_gate().await
+                    rt::At(self.flush()).deadline_counts(call_0).deadline_gate().await?;
+                    rt::At(self.send(reason))
+                        .deadline_counts(call_1)
+                        .deadline_gate()
+                        .await
                 }
             },
-        )
+            |stopped| rt::stop::<Result<(), AppError>>(stopped),
+        );
+        {
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of("close", 2000)
+                    .hold(
+                        &rt::Step::Then(
+                            &[
+                                rt::Step::Call(0, "self.flush"),
+                                rt::Step::Call(1, "self.send"),
+                            ],
+                        ),
+                    );
+            }
+            match rt::calls((call_0, call_1)) {
+                <Calls as rt::Fits<_>>::BUDGET => future,
+            }
+        }
     }
 }

@@ -6,7 +6,8 @@ pub fn import(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    let call_0 = rt::call();
+    let future = rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
         async move {
             use rt::Leaf as _;
@@ -18,9 +19,13 @@ pub fn import(
                 let mut rows = 0;
                 for page in pages {
                     if let Some(stopped) = rt::checkpoint() {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<u64, AppError>>(stopped);
                     }
-                    rows += rt::At(store(page)).deadline_gate().await?;
+                    rows
+                        += rt::At(store(page))
+                            .deadline_counts(call_0)
+                            .deadline_gate()
+                            .await?;
                 }
                 while rows % 2 == 1 {
                     rows -= 1;
@@ -28,5 +33,16 @@ pub fn import(
                 Ok(rows)
             }
         },
-    )
+        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of("import", 5000)
+                .hold(&rt::Step::Loop(&rt::Step::Call(0, "store")));
+        }
+        match rt::calls((call_0,)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

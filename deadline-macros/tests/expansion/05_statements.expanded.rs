@@ -6,7 +6,7 @@ pub fn dashboard(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<900>>::new("dashboard").reserve(100) },
         async move {
             use rt::Settle as _;
@@ -21,7 +21,7 @@ pub fn dashboard(
                 let profile = match limit.run(load_profile(user)).await {
                     Ok(value) => value,
                     Err(stopped) => {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<Dashboard, AppError>>(stopped);
                     }
                 }?;
                 let orders = 'budget: {
@@ -48,7 +48,7 @@ pub fn dashboard(
                 {
                     Ok(value) => value,
                     Err(stopped) => {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<Dashboard, AppError>>(stopped);
                     }
                 };
                 for order in &orders {
@@ -56,17 +56,18 @@ pub fn dashboard(
                         &rt::Spec::<deadline::Millis<20>>::new("enrich")
                     });
                     if let Some(stopped) = rt::checkpoint() {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<Dashboard, AppError>>(stopped);
                     }
                     match limit.run(enrich(order)).await {
                         Ok(value) => value,
                         Err(stopped) => {
-                            return rt::stop(stopped);
+                            return rt::stop::<Result<Dashboard, AppError>>(stopped);
                         }
                     }?;
                 }
                 Ok(Dashboard::new(profile, orders, news, offers))
             }
         },
+        |stopped| rt::stop::<Result<Dashboard, AppError>>(stopped),
     )
 }

@@ -6,7 +6,7 @@ pub fn hand_over(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<1000>>::new("hand_over") },
         async move {
             let lease = lease;
@@ -24,7 +24,7 @@ pub fn hand_over(
                         match shield.run(future).await {
                             Ok(value) => value,
                             Err(stopped) => {
-                                return rt::stop(stopped);
+                                return rt::stop::<Result<(), AppError>>(stopped);
                             }
                         }
                     }
@@ -32,5 +32,6 @@ pub fn hand_over(
                 Ok(())
             }
         },
+        |stopped| rt::stop::<Result<(), AppError>>(stopped),
     )
 }

@@ -4,7 +4,8 @@ pub fn weather(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::with_fallback(
+    let call_0 = rt::call();
+    let future = rt::Scoped::with_fallback(
         const { &rt::Spec::<deadline::Millis<200>>::new("weather") },
         async move {
             use rt::Leaf as _;
@@ -21,11 +22,27 @@ pub fn weather(
                             |stopped| Weather::unknown(stopped.cause()),
                         );
                     }
-                    weather.add(rt::At(forecast(place)).deadline_gate().await);
+                    weather
+                        .add(
+                            rt::At(forecast(place))
+                                .deadline_counts(call_0)
+                                .deadline_gate()
+                                .await,
+                        );
                 }
                 weather
             }
         },
         move |stopped| Weather::unknown(stopped.cause()),
-    )
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of("weather", 200)
+                .hold(&rt::Step::Loop(&rt::Step::Call(0, "forecast")));
+        }
+        match rt::calls((call_0,)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

@@ -7,32 +7,62 @@ pub fn transfer(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    let call_0 = rt::call();
+    let call_1 = rt::call();
+    let future = rt::Scoped::carrying(
         const {
             &rt::Spec::<deadline::Millis<1000>>::new("transfer").reserve(100).cleanup(50)
         },
         async move {
+            use rt::Leaf as _;
+            use rt::Settle as _;
             let from = from;
             let to = to;
             if false {
                 return rt::returns::<Result<Receipt, AppError>>();
             }
             {
-                let booked = match rt::guard(book(from, to)).await {
+                let booked = match rt::At(
+                        rt::guard(rt::At(book(from, to)).deadline_counts(call_0)).await,
+                    )
+                    .deadline_settle()
+                {
                     Ok(value) => value,
                     Err(stopped) => {
-                        return rt::stop(stopped);
+                        return rt::stop::<Result<Receipt, AppError>>(stopped);
                     }
                 }?;
                 Ok(
-                    match rt::guard(booked.receipt()).await {
+                    match rt::At(
+                            rt::guard(rt::At(booked.receipt()).deadline_counts(call_1))
+                                .await,
+                        )
+                        .deadline_settle()
+                    {
                         Ok(value) => value,
                         Err(stopped) => {
-                            return rt::stop(stopped);
+                            return rt::stop::<Result<Receipt, AppError>>(stopped);
                         }
                     },
                 )
             }
         },
-    )
+        |stopped| rt::stop::<Result<Receipt, AppError>>(stopped),
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of("transfer", 1000)
+                .reserve(100)
+                .cleanup(50)
+                .hold(
+                    &rt::Step::Then(
+                        &[rt::Step::Call(0, "book"), rt::Step::Call(1, "booked.receipt")],
+                    ),
+                );
+        }
+        match rt::calls((call_0, call_1)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

@@ -4,26 +4,38 @@ pub fn run(
 ) -> impl Future<
     Output = Result<(), AppError>,
 > + deadline::Budgeted<
-    Budget = deadline::Millis<{ rt::whole_millis(crate::budgets::JOB.as_millis()) }>,
+    Budget = deadline::Millis<{ rt::Constant(crate::budgets::JOB).whole_millis() }>,
 > {
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::under(
+    let call_0 = rt::call();
+    let future = rt::Scoped::carrying_under(
         rt::Parent::of(&cx),
-        const {
-            &rt::Spec::<
-                deadline::Millis<{ rt::whole_millis(crate::budgets::JOB.as_millis()) }>,
-            >::new("job")
-        },
+        const { &rt::Spec::<_>::new("job") },
         async move {
             use rt::Leaf as _;
+            #[allow(unused_variables)]
             let cx = &deadline::Context::current();
             let job = job;
             if false {
                 return rt::returns::<Result<(), AppError>>();
             }
-            rt::At(job.run(cx)).deadline_gate().await
+            rt::At(job.run(cx)).deadline_counts(call_0).deadline_gate().await
         },
-    )
+        |stopped| rt::stop::<Result<(), AppError>>(stopped),
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of(
+                    "job",
+                    rt::Constant(crate::budgets::JOB).whole_millis(),
+                )
+                .hold(&rt::Step::Call(0, "job.run"));
+        }
+        match rt::calls((call_0,)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

@@ -2,7 +2,7 @@ async fn refresh(&self, force: bool) -> Result<(), AppError> {
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    rt::Scoped::carrying(
             const { &rt::Spec::<deadline::Percent<40>>::new("refresh") },
             async move {
                 use rt::Leaf as _;
@@ -12,6 +12,7 @@ async fn refresh(&self, force: bool) -> Result<(), AppError> {
                 }
                 rt::At(self.cache(force)).deadline_gate().await
             },
+            |stopped| rt::stop::<Result<(), AppError>>(stopped),
         )
         .await
 }

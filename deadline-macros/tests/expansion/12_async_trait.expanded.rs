@@ -8,8 +8,9 @@ where
     deadline::__same_version! {
         "0.1.0"
     }
-    Box::pin(
-        rt::Scoped::new(
+    Box::pin({
+        let call_0 = rt::call();
+        let future = rt::Scoped::carrying(
             const { &rt::Spec::<deadline::Millis<450>>::new("find") },
             async move {
                 use rt::Leaf as _;
@@ -19,10 +20,24 @@ where
                 let __self = self;
                 let user = user;
                 let __ret: Result<Profile, AppError> = {
-                    rt::At(__self.rows().find(user)).deadline_gate().await
+                    rt::At(__self.rows().find(user))
+                        .deadline_counts(call_0)
+                        .deadline_gate()
+                        .await
                 };
                 __ret
             },
-        ),
-    )
+            |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
+        );
+        {
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of("find", 450)
+                    .hold(&rt::Step::Call(0, "__self.rows.find"));
+            }
+            match rt::calls((call_0,)) {
+                <Calls as rt::Fits<_>>::BUDGET => future,
+            }
+        }
+    })
 }

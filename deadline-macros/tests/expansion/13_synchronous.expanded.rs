@@ -5,7 +5,7 @@ pub fn total(rows: &[Row]) -> Result<u64, AppError> {
     let mut total = 0;
     for row in rows {
         if let Some(stopped) = rt::checkpoint() {
-            return rt::stop(stopped);
+            return rt::stop::<Result<u64, AppError>>(stopped);
         }
         total += row.amount()?;
     }

@@ -6,7 +6,8 @@ pub fn walk(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::new(
+    let call_0 = rt::call();
+    let future = rt::Scoped::carrying(
         const { &rt::Spec::<deadline::Millis<1000>>::new("walk") },
         ::std::boxed::Box::pin(async move {
             use rt::Leaf as _;
@@ -14,7 +15,7 @@ pub fn walk(
             if false {
                 return rt::returns::<Result<u64, AppError>>();
             }
-            rt::At(tree.visit()).deadline_gate().await
+            rt::At(tree.visit()).deadline_counts(call_0).deadline_gate().await
         })
             as ::core::pin::Pin<
                 ::std::boxed::Box<
@@ -23,5 +24,16 @@ pub fn walk(
                     > + ::core::marker::Send + '_,
                 >,
             >,
-    )
+        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
+    );
+    {
+        struct Calls;
+        impl<D: rt::Declares> rt::Fits<D> for Calls {
+            const BUDGET: rt::Fit<D> = rt::Limits::of("walk", 1000)
+                .hold(&rt::Step::Call(0, "tree.visit"));
+        }
+        match rt::calls((call_0,)) {
+            <Calls as rt::Fits<_>>::BUDGET => future,
+        }
+    }
 }

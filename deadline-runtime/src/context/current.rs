@@ -443,6 +443,7 @@ impl Frame {
             limit: self.limit(),
             deadline: self.limits.hard,
             budget: self.limits.hard.map(|hard| hard.since(started)),
+            kept: self.limits.kept(),
             elapsed: now.since(started),
             needed: None,
             no_deadline: false,

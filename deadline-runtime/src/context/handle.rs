@@ -106,20 +106,31 @@ impl Context {
     #[must_use]
     #[track_caller]
     pub fn child(&self, budget: impl Into<Budget>) -> Self {
-        Self::below(self.inherited(), "child", budget.into(), Location::caller())
+        Self::below(
+            self.inherited(),
+            "child",
+            budget.into(),
+            Location::caller(),
+            false,
+        )
     }
 
+    /// A child of `parent`. With `always` the budget is one that holds in every mode, where the parent's may not.
     fn below(
         parent: Option<Inherited>,
         name: &'static str,
         budget: Budget,
         location: &'static Location<'static>,
+        always: bool,
     ) -> Self {
         let operation = Operation::new(name, location, budget);
-        let Some(parent) = parent else {
+        let Some(mut parent) = parent else {
             return RootBuilder::new(name, location).budget(budget).build();
         };
         let started = Deadline::now();
+        if always && !parent.node.mode.enforces() {
+            parent.soft = None;
+        }
         let left = parent.soft.map(|soft| soft.since(started));
         let own = budget.granted(left).map(|granted| started.plus(granted));
         let shorter = own.filter(|own| parent.soft.is_none_or(|soft| *own < soft));
@@ -334,7 +345,8 @@ impl Future for Cancelled {
 /// `tokio::time::timeout` under the context of the request: to migrate, change the import.
 ///
 /// The limit counts from the call and is never later than the request's own deadline. Unlike tokio's, a future that
-/// would start after its limit is refused without being polled.
+/// would start after its limit is refused without being polled. It is the program's own limit: in modes that do not enforce
+/// the request's deadline it holds all the same, so that changing the import never switches it off.
 ///
 /// # Errors
 /// [`Stopped`] when the limit, the request's deadline or a cancel came first; its
@@ -357,6 +369,7 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Run<F::IntoFutur
         "timeout",
         Budget::new(duration),
         Location::caller(),
+        true,
     );
-    Run::new(context.0, false, future.into_future())
+    Run::always(context.0, future.into_future())
 }

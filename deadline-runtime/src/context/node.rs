@@ -10,6 +10,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use slab::Slab;
 
@@ -17,8 +18,7 @@ use super::mode::Mode;
 use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
-use crate::stop::Brief;
-use crate::stop::{Cause, Limit, Stopped};
+use crate::stop::{Brief, Cause, Limit, Stopped};
 use crate::time::Deadline;
 
 pub(crate) struct Node {
@@ -56,6 +56,13 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// What lies between the end of work and the end of everything.
+    pub(crate) fn kept(self) -> Duration {
+        self.hard
+            .zip(self.soft)
+            .map_or(Duration::ZERO, |(hard, soft)| hard.since(soft))
+    }
+
     /// With so many nanoseconds kept between the two.
     #[inline]
     pub(crate) fn of(hard: Option<Deadline>, kept: u64) -> Self {

@@ -41,6 +41,17 @@ impl State {
             (foreign, same) = self.meet_first(polling);
         }
         let mode = self.mode();
+        if self.flags.has(Flag::Always) && !mode.enforces() {
+            self.hard = fixed;
+            self.flags.set(Flag::Binds, true);
+            self.owner = None;
+            return Admission {
+                also: self.meet(outer),
+                unbounded: false,
+                refusal: None,
+                now: None,
+            };
+        }
         if mode == Mode::Off {
             self.hard = None;
             self.owner = None;

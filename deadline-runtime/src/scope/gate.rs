@@ -1,4 +1,4 @@
-//! [`Gate`]: an await of a future that knows nothing of deadlines.
+//! [`Gated`]: an await of a future that knows nothing of deadlines.
 
 use std::future::{Future, IntoFuture};
 use std::panic::Location;
@@ -9,6 +9,7 @@ use pin_project_lite::pin_project;
 
 use crate::context::current;
 use crate::figure::Budgeted;
+use crate::fits::{Declares, Slot};
 use crate::time::Deadline;
 
 /// An awaited future. Annotated ones pass as they are, because they test the context themselves; all others get a gate.
@@ -23,47 +24,60 @@ impl<F: Budgeted> At<F> {
     }
 }
 
-/// The same for futures that are not annotated.
-pub trait Leaf {
+impl<F: Budgeted<Budget: Declares>> At<F> {
+    /// Notes in the call's slot what the future declares.
+    #[must_use]
+    #[inline(always)]
+    pub fn deadline_counts(self, _: Slot<F::Budget>) -> Self {
+        self
+    }
+}
+
+/// The future itself, for whoever awaits it.
+impl<F: IntoFuture> IntoFuture for At<F> {
+    type Output = F::Output;
+    type IntoFuture = F::IntoFuture;
+
+    #[inline(always)]
+    fn into_future(self) -> F::IntoFuture {
+        self.0.into_future()
+    }
+}
+
+/// The same for futures that are not annotated, or declare nothing that could be added up.
+pub trait Leaf: Sized {
     /// The gated future.
     type Gated;
+    /// Notes that nothing is declared.
+    #[must_use]
+    #[inline(always)]
+    fn deadline_counts(self, _: Slot<()>) -> Self {
+        self
+    }
     /// Puts the gate around it.
     fn deadline_gate(self) -> Self::Gated;
 }
 
-impl<F> Leaf for At<F> {
-    type Gated = Gate<F>;
+impl<F: IntoFuture> Leaf for At<F> {
+    type Gated = Gated<F::IntoFuture>;
 
     #[inline(always)]
     #[track_caller]
-    fn deadline_gate(self) -> Gate<F> {
-        Gate {
-            future: self.0,
+    fn deadline_gate(self) -> Gated<F::IntoFuture> {
+        Gated {
+            future: self.0.into_future(),
             location: Location::caller(),
+            open: false,
         }
     }
 }
 
-/// What is awaited. Turned into a future by `await` itself, so that whatever is not one is reported as if it stood there
-/// without us.
-#[derive(Debug)]
-#[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Gate<F> {
-    future: F,
-    location: &'static Location<'static>,
-}
+/// Found for what is no future at all, so that rustc says of the value itself that it is none.
+impl<F> Leaf for &At<F> {
+    type Gated = Gated<F>;
 
-impl<F: IntoFuture> IntoFuture for Gate<F> {
-    type Output = F::Output;
-    type IntoFuture = Gated<F::IntoFuture>;
-
-    #[inline(always)]
-    fn into_future(self) -> Gated<F::IntoFuture> {
-        Gated {
-            future: self.future.into_future(),
-            location: self.location,
-            open: false,
-        }
+    fn deadline_gate(self) -> Gated<F> {
+        unreachable!("the program does not compile")
     }
 }
 

@@ -7,6 +7,8 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
+use super::gate::At;
+use super::limit::Settle;
 use crate::context::current;
 use crate::stop::{Phase, Stopped};
 use crate::time::Deadline;
@@ -34,6 +36,24 @@ pub fn guard<F: IntoFuture>(future: F) -> Guard<F::IntoFuture> {
         location: Location::caller(),
         begun: false,
         yielded: false,
+    }
+}
+
+impl<T, E: From<Stopped>> At<Result<Result<T, E>, Stopped>> {
+    /// A stop becomes the awaited value itself where that is a `Result` whose error can carry it, so that the body's
+    /// own `?`, `match` and what follows them meet it.
+    #[allow(clippy::missing_errors_doc, reason = "part of the expansion")]
+    pub fn deadline_settle(self) -> Result<Result<T, E>, Stopped> {
+        Ok(self.0.unwrap_or_else(|stopped| Err(E::from(stopped))))
+    }
+}
+
+/// Any other value has no place for a stop: the function returns.
+impl<T> Settle for At<Result<T, Stopped>> {
+    type Value = T;
+
+    fn deadline_settle(self) -> Result<T, Stopped> {
+        self.0
     }
 }
 

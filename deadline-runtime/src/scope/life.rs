@@ -185,6 +185,7 @@ impl State {
                 return Poll::Ready(Ok(()));
             }
         }
+        crate::trip::count();
         let poller = Poller::new(waker);
         let refusal = self.on_stack(|state, stack| {
             let admission = state.admit(stack.running(poller.task));
@@ -262,7 +263,18 @@ impl State {
             if self.unenforced == Unenforced::Nothing {
                 self.unenforced = Unenforced::Waited;
             }
-            return self.wait(frame, outer, None);
+            let end = self.hard.filter(|_| self.flags.has(Flag::Always));
+            let now = end.map(|_| Deadline::now());
+            return match (end, now) {
+                (Some(end), Some(now)) if end <= now => {
+                    self.cause = Some(self.limit_cause());
+                    Turn::End {
+                        now,
+                        at: frame.seen.at,
+                    }
+                }
+                _ => self.wait(frame, outer, end),
+            };
         }
         let now = *frame.seen.now.get_or_insert_with(Deadline::now);
         match self.phase {

@@ -27,12 +27,12 @@ mod timer;
 
 pub use self::checkpoint::{checkpoint, instead, returns, stop};
 pub(crate) use self::driver::Driver;
-pub use self::gate::{At, Gate, Gated, Leaf};
+pub use self::gate::{At, Gated, Leaf};
 pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
 pub(crate) use self::outcome::TARGET;
 pub use self::run::Run;
-pub use self::scoped::{Carry, Fallback, OnStop, Parent, Scoped};
+pub use self::scoped::{Carry, CarryBy, Fallback, OnStop, Parent, Scoped};
 pub use self::shield::Shield;

@@ -42,6 +42,17 @@ impl<F: Future> Run<F> {
         }
     }
 
+    /// As [`Context::run`](crate::Context::run), with a limit of the program's own that also holds where the request's
+    /// is not enforced.
+    pub(crate) fn always(context: Option<Arc<Node>>, body: F) -> Self {
+        let enforced = context.as_ref().is_none_or(|node| node.mode.enforces());
+        let mut run = Self::new(context, false, body);
+        if !enforced && let Some(state) = run.scoped.state_mut() {
+            state.flags.set(Flag::Always, true);
+        }
+        run
+    }
+
     /// As [`Context::run`](crate::Context::run), for a boundary that makes the one event of a stopped request itself.
     #[cfg(feature = "http")]
     pub(crate) fn quiet(context: Option<Arc<Node>>, body: F) -> Self {

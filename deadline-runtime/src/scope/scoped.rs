@@ -88,7 +88,6 @@ impl<F, B, K: Keep> Scoped<F, B, K> {
         }
     }
 
-    #[cfg(feature = "http")]
     pub(super) fn state_mut(&mut self) -> Option<&mut State> {
         match self {
             Self::Alive { state, .. } => Some(state),
@@ -161,6 +160,13 @@ impl Keep for Carry {
     }
 }
 
+impl<S: Copy> Keep for CarryBy<S> {
+    #[inline]
+    fn take(&mut self) -> Self {
+        Self(self.0)
+    }
+}
+
 impl<K> Keep for Fallback<K> {
     #[inline]
     fn take(&mut self) -> Self {
@@ -188,6 +194,18 @@ impl<T: FromStopped> OnStop<T> for Carry {
     }
 }
 
+/// The same by a conversion of the expansion's, which has no size. Only there is known what else demands it.
+#[derive(Debug)]
+pub struct CarryBy<S>(S);
+
+impl<T, S: FnMut(Stopped) -> T + Copy> OnStop<T> for CarryBy<S> {
+    const MISSING: bool = false;
+
+    fn value(&mut self, stopped: Stopped) -> Option<T> {
+        Some((self.0)(stopped))
+    }
+}
+
 /// A value is returned instead, and recorded as missing.
 #[derive(Debug)]
 pub struct Fallback<K>(Option<K>);
@@ -211,8 +229,7 @@ impl Parent {
     }
 }
 
-// That the output carries a stop is asked for once, where this is used as a future: with the same bound here rustc would
-// report it twice.
+// By hand, as in our tests. That the output carries a stop is asked for where this is used as a future.
 impl<F: Future, B: Figure> Scoped<F, B> {
     /// Captures the ambient context now; the budget starts at the first poll.
     #[inline(always)]
@@ -226,6 +243,22 @@ impl<F: Future, B: Figure> Scoped<F, B> {
     pub fn under(parent: Parent, spec: &'static Spec<B>, body: F) -> Self {
         let state = explicit(parent, spec);
         Self::of(state, Carry, body)
+    }
+}
+
+impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output + Copy> Scoped<F, B, CarryBy<S>> {
+    /// As `new`, with the conversion.
+    #[inline(always)]
+    pub fn carrying(spec: &'static Spec<B>, body: F, stop: S) -> Self {
+        let state = State::ambient(&spec.operation);
+        Self::of(state, CarryBy(stop), body)
+    }
+
+    /// As `carrying`, under an explicit parent.
+    #[inline(always)]
+    pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
+        let state = explicit(parent, spec);
+        Self::of(state, CarryBy(stop), body)
     }
 }
 

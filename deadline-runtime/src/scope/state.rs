@@ -76,6 +76,8 @@ pub(crate) enum Flag {
     Quiet = 1 << 10,
     /// Runs something under the context of a scope that is written down itself.
     Again = 1 << 11,
+    /// The program itself asked for this limit: it holds in every mode.
+    Always = 1 << 12,
 }
 
 /// A set of [`Flag`]s.
@@ -220,7 +222,14 @@ impl State {
 
     #[inline]
     pub(super) fn limits(&self) -> Limits {
-        Limits::of(self.hard, self.description().figures.kept)
+        match (self.operation, &self.node) {
+            // A context that is entered again has had its reserve taken off; what polls it may still end earlier.
+            (None, Some(node)) if node.limits.hard.is_some() => Limits {
+                soft: Deadline::earlier(node.limits.soft, self.hard),
+                hard: self.hard,
+            },
+            _ => Limits::of(self.hard, self.description().figures.kept),
+        }
     }
 
     /// If something inside was ended by exactly this scope's limit: that stop, as this scope would have reported it.
@@ -239,7 +248,7 @@ impl State {
     #[inline]
     pub(super) fn work_end(&self, soft: Option<Deadline>) -> Option<Deadline> {
         let slack = self.description().figures.slack;
-        soft.map(|soft| soft.later(slack))
+        Deadline::earlier(soft.map(|soft| soft.later(slack)), self.hard)
     }
 
     pub(super) fn stopped(
@@ -270,6 +279,7 @@ impl State {
             limit,
             deadline: self.hard,
             budget: self.hard.map(|hard| hard.since(started)),
+            kept: self.limits().kept(),
             elapsed: now.since(started),
             needed,
             no_deadline,

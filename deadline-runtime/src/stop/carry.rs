@@ -25,7 +25,7 @@ use super::Stopped;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no place for a stop",
     label = "a stopped function must return something, and this type cannot say that it was stopped",
-    note = "return `Result<T, E>` where `E: From<deadline_runtime::Stopped>` (`Result<impl IntoResponse, Stopped>` among them)",
+    note = "if it is a `Result<_, E>`: write `impl From<deadline_runtime::Stopped> for E`; else return one (`Result<impl IntoResponse, Stopped>` among them)",
     note = "or give the value to return instead: `#[deadline(…, fallback = EXPR)]`",
     note = "or implement `deadline_runtime::FromStopped` for a type of your own"
 )]

@@ -89,6 +89,8 @@ pub(crate) struct Details {
     /// The binding limit itself; `None` for a cancellation of work without a deadline.
     pub(crate) deadline: Option<Deadline>,
     pub(crate) budget: Option<Duration>,
+    /// The end of it that was kept back: reserve and cleanup.
+    pub(crate) kept: Duration,
     pub(crate) elapsed: Duration,
     /// For a refusal: what a useful run needs and what was left.
     pub(crate) needed: Option<(Duration, Duration)>,
@@ -116,6 +118,7 @@ impl Details {
             limit: stop.limit,
             deadline: stop.deadline,
             budget: stop.budget,
+            kept: Duration::ZERO,
             elapsed: stop.elapsed,
             needed: None,
             no_deadline: false,
@@ -146,6 +149,7 @@ impl Stopped {
             },
             deadline: None,
             budget: None,
+            kept: Duration::ZERO,
             elapsed: Duration::ZERO,
             needed: None,
             no_deadline: false,
@@ -264,7 +268,7 @@ impl Stopped {
     }
 }
 
-/// `load_profile stopped: dependency_timeout after 452ms of 450ms, limited by load_profile (src/a.rs:12)`
+/// `load_profile stopped: dependency_timeout after 400ms of 450ms (50ms of it reserved), limited by load_profile (src/a.rs:12)`
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let this = &*self.0;
@@ -296,9 +300,15 @@ impl fmt::Display for Stopped {
         };
         write!(f, "{} {verb}: {}", this.operation, this.cause)?;
         if this.phase != Phase::Start {
+            if !matches!(this.phase, Phase::Wait | Phase::Compute) {
+                write!(f, " in {}", this.phase)?;
+            }
             write!(f, " after {}", Short(this.elapsed))?;
             if let Some(budget) = this.budget {
                 write!(f, " of {}", Short(budget))?;
+                if !this.kept.is_zero() {
+                    write!(f, " ({} of it reserved)", Short(this.kept))?;
+                }
             }
         }
         match this.cause {

@@ -101,13 +101,20 @@ impl Budget {
         self
     }
 
-    /// The cap in milliseconds, zero when there is none; with the meaning of [`Duration::as_millis`], so
-    /// that a constant of either type can stand in `#[deadline(budget = …)]`.
+    /// The cap in milliseconds, with the meaning of [`Duration::as_millis`]; zero when there is none.
     #[must_use]
     pub const fn as_millis(&self) -> u128 {
         match self.cap {
             Cap::Time(cap) => cap.as_millis(),
             Cap::Inherited | Cap::Percent(_) => 0,
+        }
+    }
+
+    /// The cap, if it is a duration.
+    pub(crate) const fn duration(&self) -> Option<Duration> {
+        match self.cap {
+            Cap::Time(cap) => Some(cap),
+            Cap::Inherited | Cap::Percent(_) => None,
         }
     }
 

@@ -9,6 +9,8 @@ mod support;
 mod bodies;
 #[path = "../../shapes/edition_2018.rs"]
 mod edition_2018;
+#[path = "../../shapes/exits.rs"]
+mod exits;
 #[path = "../../shapes/forms.rs"]
 mod forms;
 #[path = "../../shapes/futures.rs"]

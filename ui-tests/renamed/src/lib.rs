@@ -23,7 +23,7 @@ impl Client {
     ///
     /// # Errors
     /// When it is stopped.
-    #[deadline(budget = "450ms", crate = ::dl)]
+    #[deadline(budget = "1s", crate = ::dl)]
     pub async fn call(&mut self, times: u32) -> Result<u32, Stopped> {
         for _ in 0..times {
             self.calls += load(1).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Malformed, Policy, Trust};
 use crate::context::Mode;
-use crate::time::parse_duration;
+use crate::time::{Short, parse_duration};
 
 const DURATION: &str = "whole numbers with `ms`, `s`, `m` or `h`, as in `450ms` or `1m 30s`";
 const MODE: &str = "`off`, `observe`, `propagate` or `enforce`";
@@ -108,7 +108,26 @@ impl Policy {
         if let Some(detail) = read.get("DEADLINE_DETAIL", SWITCH, switch)? {
             policy = policy.detail(detail);
         }
+        policy.fits()?;
         Ok(policy)
+    }
+}
+
+impl Policy {
+    /// Whether its figures go together: a minimum above what is ever granted would refuse every request.
+    ///
+    /// # Errors
+    /// [`PolicyError`] naming the minimum.
+    pub fn fits(&self) -> Result<(), PolicyError> {
+        let granted = self.granted(None).min(self.granted(Some(self.max)));
+        if self.least() <= granted.saturating_sub(self.reserve_of(granted)) {
+            return Ok(());
+        }
+        Err(PolicyError {
+            name: "min",
+            value: Short(self.least()).to_string(),
+            accepted: "a minimum of at most the maximum and the default, less the reserve",
+        })
     }
 }
 
@@ -203,6 +222,29 @@ mod tests {
         assert_eq!(malformed, Ok(Malformed::Default));
         let detail = with("DEADLINE_DETAIL", "on").map(|policy| policy.detail);
         assert_eq!(detail, Ok(true));
+    }
+
+    #[test]
+    fn a_minimum_that_is_never_granted_is_refused() {
+        let vars = |asked: &str| match asked {
+            "DEADLINE_MAX" => Some("1s".to_owned()),
+            "DEADLINE_MIN" => Some("2s".to_owned()),
+            _ => None,
+        };
+        let error = Policy::new().with_vars(vars).map(|_| ()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "min=`2s` is not accepted: it takes a minimum of at most the maximum and the default, less the reserve"
+        );
+        assert!(with("DEADLINE_MIN", "50ms").is_ok());
+    }
+
+    #[test]
+    fn off_is_off_whatever_the_canary() {
+        let policy = with("DEADLINE_MODE", "off")
+            .unwrap()
+            .canary(Mode::Enforce, 1_000);
+        assert_eq!(policy.mode_of("any"), Mode::Off);
     }
 
     #[test]

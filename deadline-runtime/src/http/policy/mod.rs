@@ -160,6 +160,8 @@ impl Policy {
 
     pub(super) fn mode_of(&self, request_id: &str) -> Mode {
         match self.canary {
+            // The off switch is one: no share of the requests is exempt from it.
+            _ if self.mode == Mode::Off => Mode::Off,
             Some((mode, fraction)) if per_mille(request_id) < u64::from(fraction) => mode,
             _ => self.mode,
         }

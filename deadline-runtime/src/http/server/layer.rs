@@ -51,6 +51,9 @@ impl DeadlineLayer {
     #[must_use]
     #[track_caller]
     pub fn new(operation: &'static str, policy: Policy) -> Self {
+        if let Err(error) = policy.fits() {
+            tracing::warn!(target: crate::scope::TARGET, op = operation, %error, "every request will be refused");
+        }
         Self {
             shared: Arc::new(Shared {
                 operation,

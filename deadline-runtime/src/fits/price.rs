@@ -1,0 +1,75 @@
+//! What one call counts, and how that came about.
+
+use super::costs::Prices;
+use super::slots::Declared;
+use super::step::Step;
+
+#[derive(Clone, Copy)]
+pub(super) struct Price {
+    pub(super) sum: u64,
+    pub(super) times: u64,
+    pub(super) each: u64,
+    pub(super) backoffs: u64,
+    /// The most that the callee may take.
+    pub(super) cap: u64,
+}
+
+impl Price {
+    pub(super) const NOTHING: Self = Self::of(0, 0);
+
+    const fn of(millis: u64, cap: u64) -> Self {
+        Self {
+            sum: millis,
+            times: 1,
+            each: millis,
+            backoffs: 0,
+            cap,
+        }
+    }
+
+    const fn times(each: u64, times: u64, backoffs: u64) -> Self {
+        let sum = each.saturating_mul(times).saturating_add(backoffs);
+        Self {
+            sum,
+            times,
+            each,
+            backoffs,
+            cap: sum,
+        }
+    }
+
+    /// What the future of a call says.
+    pub(super) const fn declared(declared: Declared) -> Option<Self> {
+        match declared {
+            Declared::Nothing | Declared::Several { .. } => None,
+            Declared::Millis { cap, plan } => Some(Self::of(plan, cap)),
+            Declared::Attempts {
+                times,
+                each,
+                backoffs,
+            } => Some(Self::times(each, times, backoffs)),
+        }
+    }
+
+    /// What a `#[budget]` says; a call stands for a constant.
+    pub(super) const fn fixed(step: &Step<'_>, prices: &Prices) -> Self {
+        match step {
+            Step::Budget(millis, _) => Self::of(*millis, *millis),
+            Step::Share(percent, _) => {
+                let millis = prices.work.saturating_mul(*percent) / 100;
+                Self::of(millis, millis)
+            }
+            Step::Times(times, step) => Self::times(Self::fixed(step, prices).sum, *times, 0),
+            Step::Call(number, _) => match Self::declared(prices.declared.at(*number)) {
+                Some(price) => price,
+                None => Self::NOTHING,
+            },
+            _ => Self::NOTHING,
+        }
+    }
+
+    /// Whether the sum is a plan.
+    pub(super) const fn is_planned(&self) -> bool {
+        self.cap != self.sum
+    }
+}

@@ -1,0 +1,192 @@
+//! What each awaited call declares.
+//!
+//! `let call_0 = call();` makes a slot of a type that is not known yet. Where the call is awaited, the budget in its
+//! future's type becomes the slot's; a future that declares nothing makes it `()`. rustc shows these types under the
+//! message, so they are short.
+
+use std::marker::PhantomData;
+
+use super::limits::Fit;
+use crate::figure::{Attempts, Millis};
+use crate::scope::Spec;
+
+/// The place of one figure. It has no size.
+#[derive(Debug)]
+pub struct Slot<D>(PhantomData<fn() -> D>);
+
+impl<D> Clone for Slot<D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for Slot<D> {}
+
+/// A slot for one call.
+#[must_use]
+#[inline(always)]
+pub const fn call<D>() -> Slot<D> {
+    Slot(PhantomData)
+}
+
+/// The slot of a call that is not there, because of a `#[cfg]`.
+#[must_use]
+#[inline(always)]
+pub const fn nothing() -> Slot<()> {
+    Slot(PhantomData)
+}
+
+/// Notes in a slot what a `#[budget]` with a constant is.
+#[must_use]
+#[inline(always)]
+pub const fn counts<B>(_: Slot<B>, spec: &'static Spec<B>) -> &'static Spec<B> {
+    spec
+}
+
+/// The slots of a function, once all are known.
+#[must_use]
+#[inline(always)]
+pub const fn calls<S: Slots>(_: S) -> Fit<S::Declared> {
+    Fit::assumed()
+}
+
+/// The same for many, from a closure that has them: rustc shows the type under the message, and that of a closure is
+/// short however many there are.
+#[must_use]
+#[inline(always)]
+pub fn many_calls<F: Fn() -> Fit<D>, D: Declares>(_: F) -> Fit<Many<F>> {
+    Fit::assumed()
+}
+
+/// What the closure `F` says is declared.
+#[derive(Debug)]
+pub struct Many<F>(PhantomData<F>);
+
+// A constant in a pattern is of a type that can be compared; closures cannot.
+impl<F> PartialEq for Many<F> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<F> Eq for Many<F> {}
+
+impl<D: Declares, F: Fn() -> Fit<D>> Declares for Many<F> {
+    const DECLARED: Declared = D::DECLARED;
+}
+
+/// One slot, or a tuple of them.
+pub trait Slots: Copy {
+    /// What they declare, in the same order.
+    type Declared;
+}
+
+/// No calls, but constants to compare.
+impl Slots for () {
+    type Declared = ();
+}
+
+impl<D> Slots for Slot<D> {
+    type Declared = D;
+}
+
+/// What a call, or a tuple of calls, declares.
+pub trait Declares {
+    #[doc(hidden)]
+    const DECLARED: Declared;
+}
+
+/// A figure as a value.
+#[derive(Debug, Clone, Copy)]
+pub enum Declared {
+    Nothing,
+    Millis {
+        cap: u64,
+        plan: u64,
+    },
+    Attempts {
+        times: u64,
+        each: u64,
+        backoffs: u64,
+    },
+    Several {
+        all: &'static [Declared],
+        count: usize,
+    },
+}
+
+impl Declared {
+    const fn count(&self) -> usize {
+        match self {
+            Self::Several { count, .. } => *count,
+            _ => 1,
+        }
+    }
+
+    /// That of the call with this number.
+    pub(super) const fn at(&self, mut number: usize) -> Self {
+        let mut declared = *self;
+        'inside: while let Self::Several { all, .. } = declared {
+            let mut index = 0;
+            while index < all.len() {
+                let count = all[index].count();
+                if number < count {
+                    declared = all[index];
+                    continue 'inside;
+                }
+                number -= count;
+                index += 1;
+            }
+            return Self::Nothing;
+        }
+        declared
+    }
+}
+
+impl Declares for () {
+    const DECLARED: Declared = Declared::Nothing;
+}
+
+impl<const CAP: u64, const PLAN: u64> Declares for Millis<CAP, PLAN> {
+    const DECLARED: Declared = Declared::Millis {
+        cap: CAP,
+        plan: PLAN,
+    };
+}
+
+impl<const TIMES: u64, const EACH: u64, const BACKOFFS: u64> Declares
+    for Attempts<TIMES, EACH, BACKOFFS>
+{
+    const DECLARED: Declared = Declared::Attempts {
+        times: TIMES,
+        each: EACH,
+        backoffs: BACKOFFS,
+    };
+}
+
+// Longer lists are tuples of tuples.
+macro_rules! tuples {
+    ($($($name:ident)*;)*) => {$(
+        impl<$($name: Slots),*> Slots for ($($name,)*) {
+            type Declared = ($($name::Declared,)*);
+        }
+
+        impl<$($name: Declares),*> Declares for ($($name,)*) {
+            const DECLARED: Declared = Declared::Several {
+                all: &[$($name::DECLARED),*],
+                count: 0 $(+ $name::DECLARED.count())*,
+            };
+        }
+    )*};
+}
+
+tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+}

@@ -1,0 +1,31 @@
+//! The caller under `#[async_trait]`.
+use async_trait::async_trait;
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "400ms")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+#[deadline(budget = "300ms")]
+async fn save(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+#[async_trait]
+trait Store {
+    async fn get(&self, id: u32) -> Result<u32, Stopped>;
+}
+
+struct Database;
+
+#[async_trait]
+impl Store for Database {
+    #[deadline(budget = "699ms")]
+    async fn get(&self, id: u32) -> Result<u32, Stopped> {
+        load(id).await?;
+        save(id).await
+    }
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+//! A call under a `#[cfg]` that holds.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "400ms")]
+async fn load(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+#[deadline(budget = "300ms")]
+async fn save(id: u32) -> Result<u32, Stopped> {
+    Ok(id)
+}
+
+#[deadline(budget = "699ms")]
+async fn conditional(id: u32) -> Result<u32, Stopped> {
+    #[cfg(not(any()))]
+    let id = load(id).await?;
+    save(id).await
+}
+
+fn main() {}

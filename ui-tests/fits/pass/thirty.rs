@@ -1,0 +1,43 @@
+//! Thirty calls.
+use deadline_runtime::{Stopped, deadline};
+
+#[deadline(budget = "100ms")]
+async fn ping() -> Result<u32, Stopped> {
+    Ok(1)
+}
+
+#[deadline(budget = "3000ms")]
+async fn thirty() -> Result<u32, Stopped> {
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await?;
+    ping().await
+}
+
+fn main() {}
