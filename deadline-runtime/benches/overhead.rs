@@ -235,12 +235,39 @@ async fn all() {
     let _ = request.run(once(known_rows)).await;
 }
 
+/// For callgrind: one operation, so many times, and nothing else.
+fn only(cx: &mut Context<'_>, operation: &str, times: u32) {
+    for _ in 0..times {
+        match operation {
+            "ready" => drive(cx, black_box(outermost(false))),
+            "pend" => drive(cx, black_box(outermost(true))),
+            "nested-ready" => drive(cx, black_box(our8(false))),
+            "nested-pend" => drive(cx, black_box(our8(true))),
+            "timeout-ready" => drive(cx, black_box(their1(false))),
+            "timeout-pend" => drive(cx, black_box(their1(true))),
+            "timeouts-ready" => drive(cx, black_box(their8(false))),
+            "timeouts-pend" => drive(cx, black_box(their8(true))),
+            _ => panic!("no operation {operation}"),
+        }
+    }
+}
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime");
     // In a task, as a request is.
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
+    if let (Some(operation), Some(times)) = (arguments.nth(1), arguments.next()) {
+        let times = times.parse().expect("a number");
+        let only = poll_fn(move |cx| {
+            only(cx, &operation, times);
+            Poll::Ready(())
+        });
+        let ran = runtime.block_on(async { tokio::spawn(only).await });
+        return ran.expect("the task runs to its end");
+    }
     runtime
         .block_on(async { tokio::spawn(all()).await })
         .expect("the task runs to its end");

@@ -1,5 +1,6 @@
 //! Whether the figures and places fit, as far as one function's tokens can tell. Every fault is reported.
 
+mod costs;
 mod figures;
 mod places;
 mod sums;

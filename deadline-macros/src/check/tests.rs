@@ -319,3 +319,66 @@ fn functions_that_cannot_be_served() {
         nothing(&said(r#"budget = "1s""#, function));
     }
 }
+
+#[test]
+fn what_an_attribute_in_front_of_an_operator_covers() {
+    let body = |expr: &str| about_the_body(r#"budget = "1s""#, &format!("let n = {expr};"));
+    for wrong in [
+        r#"#[budget("10ms")] a().await? + b().await?"#,
+        r#"#[budget("10ms")] a().await? + 1 + b().await?"#,
+        r#"#[budget("10ms")] a().await? as u64 + b().await?"#,
+        r#"#[shield("10ms")] a().await? > b().await?"#,
+    ] {
+        one(&body(wrong), "alone, and there is an `await` on its right");
+    }
+    for right in [
+        r#"(#[budget("10ms")] a().await?) + b().await?"#,
+        r#"#[budget("10ms")] (a().await? + b().await?)"#,
+        r#"#[budget("10ms")] a().await? + #[budget("10ms")] b().await?"#,
+        r#"#[budget("10ms")] a().await? + b()"#,
+    ] {
+        nothing(&body(right));
+    }
+}
+
+#[test]
+fn fallback_closures_take_the_stop_alone() {
+    for (closure, right) in [
+        ("|| 0", false),
+        ("|a, b| 0", false),
+        ("|_| 0", true),
+        ("0", true),
+    ] {
+        let of_function = about_the_arguments(&format!(r#"budget = "1s", fallback = {closure}"#));
+        let of_statement = about_the_body(
+            r#"budget = "1s""#,
+            &format!(r#"#[budget("10ms", fallback = {closure})] a().await;"#),
+        );
+        for said in [of_function, of_statement] {
+            if right {
+                nothing(&said);
+            } else {
+                one(&said, "takes one argument");
+            }
+        }
+    }
+}
+
+#[test]
+fn shields_and_the_budgets_around_them() {
+    let body = |outer: &str, inner: &str| {
+        about_the_body(
+            r#"budget = "1s""#,
+            &format!("#[{outer}] {{ #[{inner}] a().await; }}"),
+        )
+    };
+    nothing(&body(r#"budget("20ms")"#, r#"shield("20ms")"#));
+    one(
+        &body(r#"budget("20ms")"#, r#"shield("21ms")"#),
+        "would be overrun",
+    );
+    one(
+        &body(r#"shield("20ms")"#, r#"budget("10ms")"#),
+        "a `#[budget]` inside a `#[shield]`",
+    );
+}

@@ -6,6 +6,7 @@ pub(crate) mod item;
 pub(crate) mod options;
 pub(crate) mod statement;
 pub(crate) mod statements;
+mod strays;
 
 use proc_macro2::Span;
 

@@ -4,15 +4,16 @@
 //! later stages need not read it again.
 
 use super::statement::{self, Kind, Statement, name_span};
+use super::strays::{Exits, Strays};
 use crate::faults::Faults;
 use crate::syntax::{self, Known, attrs_mut, has_statement_attributes, mentions};
 use proc_macro2::{Literal, Span};
 use quote::ToTokens as _;
-use syn::visit::Visit;
+use syn::visit::Visit as _;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Attribute, Block, Expr, ExprAsync, ExprAwait, ExprBinary, ExprClosure, ExprConst, ExprLit,
-    ExprReturn, ExprTry, Item, Lit, Local, Macro, Meta, Pat, StmtMacro, Type, parse_quote,
+    Item, Lit, Local, Macro, Meta, Pat, StmtMacro, Type, parse_quote,
 };
 
 /// An attribute and the place it was found at.
@@ -254,64 +255,4 @@ impl VisitMut for Collector<'_> {
     fn visit_item_mut(&mut self, _: &mut Item) {}
     fn visit_type_mut(&mut self, _: &mut Type) {}
     fn visit_pat_mut(&mut self, _: &mut Pat) {}
-}
-
-/// Reports what would leave a branch of a `join!` under a budget. Such a `join!` goes into an async block as a whole,
-/// and from there neither `?` nor `return` nor an `await` reaches the function.
-struct Exits<'a>(&'a mut Faults);
-
-impl Exits<'_> {
-    fn report(&mut self, span: Span) {
-        self.0.at(
-            span,
-            "not inside a `join!` that has a budget: bind the value by a `let` of its own first",
-        );
-    }
-}
-
-impl Visit<'_> for Exits<'_> {
-    fn visit_expr_try(&mut self, expr: &ExprTry) {
-        self.report(expr.question_token.span);
-    }
-
-    fn visit_expr_return(&mut self, expr: &ExprReturn) {
-        self.report(expr.return_token.span);
-    }
-
-    fn visit_expr_await(&mut self, expr: &ExprAwait) {
-        self.report(expr.await_token.span);
-    }
-
-    fn visit_expr_closure(&mut self, _: &ExprClosure) {}
-    fn visit_expr_async(&mut self, _: &ExprAsync) {}
-    fn visit_item(&mut self, _: &Item) {}
-}
-
-/// Reports our attributes where nothing would serve them.
-struct Strays<'a> {
-    place: &'static str,
-    faults: &'a mut Faults,
-}
-
-impl VisitMut for Strays<'_> {
-    fn visit_attributes_mut(&mut self, attrs: &mut Vec<Attribute>) {
-        attrs.retain(|attr| {
-            let Some(kind) = Kind::of(attr) else { return true };
-            let (name, what) = match kind {
-                Kind::Budget => ("budget", "cap"),
-                Kind::Shield => ("shield", "shield"),
-                Kind::Checkpoint => ("checkpoint", "checkpoint"),
-            };
-            self.faults.at(
-                name_span(attr),
-                format!(
-                    "`#[{name}]` has no effect in {}, which may run in another task and another scope\nput it outside, or give the work a function of its own with `#[deadline]` and {what} it there",
-                    self.place
-                ),
-            );
-            false
-        });
-    }
-
-    fn visit_item_mut(&mut self, _: &mut Item) {}
 }

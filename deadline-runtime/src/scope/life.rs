@@ -241,11 +241,13 @@ impl State {
     /// Takes the scope out of its future, whose body is about to be dropped.
     #[inline]
     pub(super) fn take(&mut self) -> Self {
-        let over = Self {
-            phase: Phase::Ended,
-            ..Self::under(None, None)
+        let taken = Self {
+            node: self.node.take(),
+            driver: self.driver.take(),
+            ..*self
         };
-        std::mem::replace(self, over)
+        self.phase = Phase::Ended;
+        taken
     }
 
     pub(super) fn dropped(&self) -> Dropped {
@@ -420,8 +422,7 @@ impl State {
         crate::trip::count();
         let poller = Poller::new(waker);
         let refusal = self.on_stack(|state, stack| {
-            let mut outer = stack.running(poller.task);
-            let admission = state.admit(outer.as_deref_mut());
+            let admission = state.admit(stack.running(poller.task));
             match admission.refusal {
                 None if !admission.unbounded => {
                     state.phase = Phase::Running;
@@ -480,7 +481,7 @@ impl State {
         match turn {
             Turn::Wait(wake) => {
                 if let Some(wake) = wake {
-                    self.arm(wake, cx);
+                    self.arm(&wake, cx);
                 }
                 Next::Wait
             }

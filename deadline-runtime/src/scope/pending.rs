@@ -106,7 +106,7 @@ impl State {
 
     /// Sets what [`wait`](Self::wait) found to be needed.
     #[inline]
-    pub(super) fn arm(&mut self, wake: Wake, cx: &mut task::Context<'_>) {
+    pub(super) fn arm(&mut self, wake: &Wake, cx: &mut task::Context<'_>) {
         if wake.again {
             cx.waker().wake_by_ref();
         }

@@ -67,6 +67,9 @@ pin_project! {
     }
 }
 
+/// The body's value or the stop.
+pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
+
 /// What is left of a scope when its body is gone.
 pub(super) struct Remains<K> {
     pub(super) state: State,
@@ -98,7 +101,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     pub(super) fn run(
         mut self: Pin<&mut Self>,
         cx: &mut task::Context<'_>,
-    ) -> Poll<(Result<F::Output, Stopped>, Remains<K>)> {
+    ) -> Poll<(Output<F>, Remains<K>)> {
         loop {
             let Place::Alive {
                 state,

@@ -7,6 +7,7 @@ pub struct Args {
     pub json: bool,
     /// Keep the gateway up at this address instead of running the scenes.
     pub serve: Option<SocketAddr>,
+    pub help: bool,
 }
 
 pub const USAGE: &str = "\
@@ -22,6 +23,7 @@ impl Args {
         let mut parsed = Self {
             json: false,
             serve: None,
+            help: false,
         };
         while let Some(arg) = args.next() {
             match arg.as_str() {
@@ -35,7 +37,7 @@ impl Args {
                     })?;
                     parsed.serve = Some(address);
                 }
-                "--help" | "-h" => return Err(USAGE.to_owned()),
+                "--help" | "-h" => parsed.help = true,
                 other => return Err(format!("unknown argument `{other}`\n\n{USAGE}")),
             }
         }

@@ -12,6 +12,7 @@ mod row;
 mod scenes;
 mod services;
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
@@ -28,11 +29,17 @@ async fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if args.help {
+        let _ = writeln!(std::io::stdout(), "{}", args::USAGE);
+        return ExitCode::SUCCESS;
+    }
     match run(&args).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        // Whoever reads the rows has seen enough.
+        Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("the scenes could not be played: {error}");
+            eprintln!("dashboard: {error}");
             ExitCode::FAILURE
         }
     }
@@ -52,20 +59,26 @@ async fn run(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
         return Ok(true);
     }
     let rows = Stage::new(&world, addresses).all().await?;
+    let mut out = std::io::stdout().lock();
     for row in &rows {
         if args.json {
-            println!("{}", row.to_json());
+            writeln!(out, "{}", row.to_json())?;
         } else {
-            println!("{row}");
+            writeln!(out, "{row}")?;
         }
     }
     let broken = rows.iter().filter(|row| !row.kept()).count();
     if !args.json {
         if let Some(report) = world.report("d") {
-            println!("the waterfall of scene d, as the gateway saw it");
-            println!("{report}");
+            writeln!(out, "the waterfall of scene d, as the gateway saw it")?;
+            writeln!(out, "{report}")?;
         }
-        println!("{} scenes, {broken} with a broken promise", rows.len());
+        writeln!(out, "{} scenes, {broken} with a broken promise", rows.len())?;
     }
     Ok(broken == 0)
+}
+
+fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -118,7 +118,9 @@ impl World {
         name: &'static str,
         policy: Policy,
     ) -> std::io::Result<SocketAddr> {
-        let listener = TcpListener::bind(at).await?;
+        let listener = TcpListener::bind(at).await.map_err(|error| {
+            std::io::Error::new(error.kind(), format!("cannot listen at {at}: {error}"))
+        })?;
         let address = listener.local_addr()?;
         let app = app
             .with_state(self.clone())
