@@ -50,8 +50,6 @@ pub(crate) struct Frame {
     pub(crate) stop: Option<Cause>,
     /// Whether a guard has handed a stop to the body of this scope.
     pub(crate) delivered: bool,
-    /// The clock as it was read for the admission, until anything else has run.
-    pub(crate) admitted: Option<Deadline>,
     pub(crate) seen: Seen,
 }
 
@@ -162,9 +160,6 @@ impl Stack {
         let at = self.len;
         if at >= self.frames.len() {
             self.grow();
-        }
-        if let Some(below) = at.checked_sub(1).and_then(|at| self.frames.get_mut(at)) {
-            below.admitted = None;
         }
         self.len = at + 1;
         &mut self.frames[at]
@@ -300,7 +295,6 @@ impl Frame {
             id: FrameId::NONE,
             stop: None,
             delivered: false,
-            admitted: None,
             seen: Seen::default(),
         }
     }

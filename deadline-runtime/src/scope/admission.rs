@@ -18,8 +18,6 @@ pub(super) struct Admission {
     /// No limit at all holds where one could.
     pub(super) unbounded: bool,
     pub(super) refusal: Option<Cause>,
-    /// The clock, where it was read.
-    pub(super) now: Option<Deadline>,
 }
 
 impl State {
@@ -59,7 +57,6 @@ impl State {
                 also: self.meet(outer),
                 unbounded: false,
                 refusal: None,
-                now: None,
             };
         }
         let now = Deadline::now();
@@ -100,7 +97,6 @@ impl State {
         let refusal = self.refusal(now, inherited, also.as_ref());
         Admission {
             also,
-            now: Some(now),
             unbounded: self.hard.is_none(),
             refusal: refusal.filter(|cause| {
                 if !mode.enforces() {

@@ -20,7 +20,6 @@ pub fn checkpoint() -> Option<Stopped> {
 fn at(location: &'static Location<'static>) -> Option<Stopped> {
     crate::trip::count();
     current::with_below(|frame, below| {
-        frame.admitted = None;
         let cause = frame.stopped(Deadline::now)?;
         let now = Deadline::now();
         let stopped = frame.stop_error(cause, Phase::Compute, now, location, frame.path(&below));

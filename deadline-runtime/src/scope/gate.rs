@@ -114,16 +114,11 @@ impl<F: Future> Future for Gated<F> {
 }
 
 /// Whether the running scope is stopped.
-///
-/// The first await of a scope may take the clock from its admission, when no scope and no checkpoint came between. A
-/// body that computes beyond its limit before that await begins it, and is stopped when that is pending.
 #[inline(never)]
 fn closed(location: &'static Location<'static>) -> bool {
     crate::trip::count();
     current::with(|frame| {
-        let admitted = frame.admitted.take();
-        let now = || admitted.unwrap_or_else(Deadline::now);
-        let closed = frame.stopped(now).is_some();
+        let closed = frame.stopped(Deadline::now).is_some();
         if closed {
             frame.seen.at = Some(location);
         }

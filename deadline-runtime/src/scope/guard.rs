@@ -89,7 +89,6 @@ fn deliver(
 ) -> Option<Poll<Stopped>> {
     crate::trip::count();
     current::with_below(|frame, below| {
-        frame.admitted = None;
         let now = Deadline::now();
         let cause = frame.stopped(|| now)?;
         if frame.delivered && !*yielded {

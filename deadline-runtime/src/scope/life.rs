@@ -119,18 +119,12 @@ impl State {
     fn enter(&mut self, poller: Poller) {
         self.on_stack(|state, stack| {
             let also = state.meet(stack.running(poller.task));
-            state.push(stack, poller, also, None);
+            state.push(stack, poller, also);
         });
     }
 
     #[inline]
-    fn push(
-        &mut self,
-        stack: &mut Stack,
-        poller: Poller,
-        also: Option<Arc<Node>>,
-        admitted: Option<Deadline>,
-    ) {
+    fn push(&mut self, stack: &mut Stack, poller: Poller, also: Option<Arc<Node>>) {
         let id = FrameId::of(self);
         let frame = stack.push();
         frame.also = also;
@@ -146,7 +140,6 @@ impl State {
         frame.id = id;
         frame.stop = self.cause;
         frame.delivered = self.flags.has(Flag::Delivered);
-        frame.admitted = admitted;
         frame.seen = Seen::default();
         frame.node = self.node.take();
     }
@@ -192,7 +185,7 @@ impl State {
             match admission.refusal {
                 None if !admission.unbounded => {
                     state.phase = Phase::Running;
-                    state.push(stack, poller, admission.also, admission.now);
+                    state.push(stack, poller, admission.also);
                     Ok(())
                 }
                 refusal => Err((refusal, admission.unbounded)),
