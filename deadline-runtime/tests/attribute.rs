@@ -151,3 +151,23 @@ async fn the_text_says_what_was_kept_back() {
         "{text}"
     );
 }
+
+#[deadline(budget = "20ms")]
+async fn computes_too_long(begun: &Mutex<u32>) -> Result<(), AppError> {
+    // A thread that is busy past the limit, with no checkpoint in between.
+    let start = std::time::Instant::now();
+    let busy = || start.elapsed() < ms(40);
+    std::iter::repeat_with(busy).take_while(|busy| *busy).count();
+    async { *begun.lock().unwrap() += 1 }.await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_await_after_the_limit_is_not_begun() {
+    let begun = Mutex::new(0);
+    match computes_too_long(&begun).await {
+        Err(AppError::Stopped(stopped)) => assert_eq!(stopped.cause(), Cause::DeadlineExceeded),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(begun.into_inner().unwrap(), 0);
+}

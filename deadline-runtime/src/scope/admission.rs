@@ -47,7 +47,6 @@ impl State {
                 also: self.meet(outer),
                 unbounded: false,
                 refusal: None,
-                now: None,
             };
         }
         if mode == Mode::Off {
