@@ -18,7 +18,7 @@ async fn ping() -> Result<u32, Stopped> {
 
 #[deadline(budget = "799ms")]
 async fn three(id: u32) -> Result<u32, Stopped> {
-    let id = load(id).await.and_then(Ok)?;
+    let id = load(id).await.map(|id| id.max(1))?;
     let id = save(id).await?;
     Ok(ping().await? + id)
 }
