@@ -157,7 +157,9 @@ async fn computes_too_long(begun: &Mutex<u32>) -> Result<(), AppError> {
     // A thread that is busy past the limit, with no checkpoint in between.
     let start = std::time::Instant::now();
     let busy = || start.elapsed() < ms(40);
-    std::iter::repeat_with(busy).take_while(|busy| *busy).count();
+    std::iter::repeat_with(busy)
+        .take_while(|busy| *busy)
+        .count();
     async { *begun.lock().unwrap() += 1 }.await;
     Ok(())
 }
