@@ -78,6 +78,11 @@ impl Figure for Unbudgeted {
 /// ```
 ///
 /// Not a subtrait of `Future`: the two stand side by side in every signature, and clippy would call one of them implied.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` declares no budget",
+    label = "not a future of a function under `#[deadline]`",
+    note = "where this is a method of a trait: write `#[deadline(…, keep_async)]` on the trait's default method, or `#[deadline]` on this one as well"
+)]
 pub trait Budgeted {
     /// The figure.
     type Budget: Figure;
