@@ -103,7 +103,7 @@ use proc_macro::TokenStream;
 /// Free functions and methods, also those of trait impls, above or below `#[async_trait]`,
 /// `#[tracing::instrument]`, `#[tokio::main]` and `#[tokio::test]`. Under attribute macros that it
 /// does not know it keeps the `async fn` and its parameters as they are, of its own accord. A default
-/// method of a trait needs `keep_async`: without it the other impls of the trait fail with E0053.
+/// method of a trait needs `keep_async`: without it the other impls of the trait do not compile, and rustc says so.
 ///
 /// # Errors
 ///
