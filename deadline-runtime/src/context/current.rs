@@ -14,7 +14,6 @@
 use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 use tokio::task::Id;
@@ -107,20 +106,24 @@ impl Poller {
 
 /// Names the owner of a frame on its thread's stack.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FrameId(usize);
+pub(crate) struct FrameId {
+    address: usize,
+    /// Zero for a scope; counts the frames that were entered by hand on one thread.
+    turn: usize,
+}
 
 impl FrameId {
-    const NONE: Self = Self(0);
+    const NONE: Self = Self {
+        address: 0,
+        turn: 0,
+    };
 
     /// Of something that stays where it is while its frame is in place.
     pub(crate) fn of<T>(scope: &T) -> Self {
-        Self(std::ptr::from_ref(scope).addr())
-    }
-
-    /// Of code that was entered by hand: odd, so that it is nobody's address.
-    fn unique() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(1);
-        Self(NEXT.fetch_add(2, Ordering::Relaxed))
+        Self {
+            address: std::ptr::from_ref(scope).addr(),
+            turn: 0,
+        }
     }
 }
 
@@ -133,10 +136,12 @@ pub(crate) struct Stack {
     frames: Vec<Frame>,
     /// How many are in place; those after them are empty.
     len: usize,
+    /// How many were entered by hand so far.
+    entered: usize,
 }
 
 thread_local! {
-    static CURRENT: RefCell<Stack> = const { RefCell::new(Stack { frames: Vec::new(), len: 0 }) };
+    static CURRENT: RefCell<Stack> = const { RefCell::new(Stack { frames: Vec::new(), len: 0, entered: 0 }) };
 }
 
 /// A look at the stack of this thread; `None` on a thread that is ending.
@@ -212,9 +217,17 @@ impl Stack {
 pub(crate) struct Entered(FrameId);
 
 pub(crate) fn enter(frame: Frame) -> Entered {
-    let id = FrameId::unique();
-    let _ = visit(|stack| *stack.push() = Frame { id, ..frame });
-    Entered(id)
+    let id = visit(|stack| {
+        stack.entered = stack.entered.wrapping_add(1).max(1);
+        // The address is that of this thread's stack: a guard that is dropped on another thread finds nothing there.
+        let id = FrameId {
+            turn: stack.entered,
+            ..FrameId::of(stack)
+        };
+        *stack.push() = Frame { id, ..frame };
+        id
+    });
+    Entered(id.unwrap_or(FrameId::NONE))
 }
 
 impl Drop for Entered {

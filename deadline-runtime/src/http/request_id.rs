@@ -1,8 +1,7 @@
 //! The identity of a request: taken from the caller or made here.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use ::http::HeaderMap;
 
@@ -22,19 +21,15 @@ pub(super) fn taken(headers: &HeaderMap) -> Option<Arc<str>> {
     std::str::from_utf8(value).ok().map(Arc::from)
 }
 
-/// A new one: 32 hexadecimal digits, the first half the same for the whole process.
+/// A new one: 32 hexadecimal digits.
 pub(super) fn made() -> Arc<str> {
-    static SEED: LazyLock<(u64, u64)> = LazyLock::new(|| {
-        // The standard library's hash keys are the operating system's randomness.
-        (
-            RandomState::new().hash_one(std::process::id()),
-            RandomState::new().hash_one("count"),
-        )
-    });
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let (process, key) = *SEED;
-    Arc::from(format!("{process:016x}{:016x}", mix(count ^ key)))
+    // The standard library's hash keys: the operating system's randomness on each thread, and others at each call.
+    let keys = RandomState::new();
+    Arc::from(format!(
+        "{:016x}{:016x}",
+        keys.hash_one(0),
+        keys.hash_one(1)
+    ))
 }
 
 /// Where an id lies in 0..1000, the same in every process, so that all hops of a request make the same choice.

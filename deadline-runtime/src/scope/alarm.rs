@@ -1,6 +1,7 @@
 //! [`Alarm`]: a timer for code that runs where tokio has none.
 //!
-//! One thread serves them all. It is started by the first alarm and ends when there has been none for a while.
+//! One thread serves them all. It is started by the first alarm and ends when there has been none for a while. Its queue is
+//! the one piece of state that belongs to the process: where there is no runtime, there is nothing else to hang it on.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
