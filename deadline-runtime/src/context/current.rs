@@ -21,7 +21,7 @@ use tokio::task::Id;
 use super::mode::Mode;
 use super::node::{Limits, Node, Request, Seed};
 use crate::scope::Operation;
-use crate::stop::{Cause, Details, Limit, PathEntry, Phase, Stopped};
+use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase, Stopped};
 use crate::time::Deadline;
 
 pub(crate) struct Frame {
@@ -443,20 +443,20 @@ impl Frame {
         path: Vec<PathEntry>,
     ) -> Stopped {
         let started = self.started.unwrap_or(now);
-        Stopped::new(Details {
+        let brief = Brief {
             cause,
             phase,
             operation: self.operation().name,
             limit: self.limit(),
             deadline: self.limits.hard,
             budget: self.limits.hard.map(|hard| hard.since(started)),
-            kept: self.limits.kept(),
             elapsed: now.since(started),
-            needed: None,
-            no_deadline: false,
+        };
+        Stopped::new(Details {
+            kept: self.limits.kept(),
             location,
             path,
-            source: None,
+            ..Details::of(brief)
         })
     }
 

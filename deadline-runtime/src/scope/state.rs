@@ -272,20 +272,22 @@ impl State {
             operation: operation.name,
             hard: self.hard,
         });
-        Stopped::new(Details {
+        let brief = Brief {
             cause,
             phase,
             operation: operation.name,
             limit,
             deadline: self.hard,
             budget: self.hard.map(|hard| hard.since(started)),
-            kept: self.limits().kept(),
             elapsed: now.since(started),
+        };
+        Stopped::new(Details {
+            kept: self.limits().kept(),
             needed,
             no_deadline,
             location,
             path,
-            source: None,
+            ..Details::of(brief)
         })
     }
 }

@@ -61,14 +61,16 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The figures of a stop without its owned parts: what a boundary needs of one that an error type has swallowed.
+/// The figures of a stop without its owned parts, which is also what a boundary needs of one that an error type has
+/// swallowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "read by the boundaries")]
 pub(crate) struct Brief {
     pub(crate) cause: Cause,
     pub(crate) phase: Phase,
+    /// The scope that saw the stop.
     pub(crate) operation: &'static str,
     pub(crate) limit: Limit,
+    /// The binding limit itself; `None` for a cancellation of work without a deadline.
     pub(crate) deadline: Option<Deadline>,
     pub(crate) budget: Option<Duration>,
     pub(crate) elapsed: Duration,
@@ -81,17 +83,9 @@ impl Brief {
 }
 
 pub(crate) struct Details {
-    pub(crate) cause: Cause,
-    pub(crate) phase: Phase,
-    /// The scope that saw the stop.
-    pub(crate) operation: &'static str,
-    pub(crate) limit: Limit,
-    /// The binding limit itself; `None` for a cancellation of work without a deadline.
-    pub(crate) deadline: Option<Deadline>,
-    pub(crate) budget: Option<Duration>,
-    /// The end of it that was kept back: reserve and cleanup.
+    pub(crate) brief: Brief,
+    /// The end of the budget that was kept back: reserve and cleanup.
     pub(crate) kept: Duration,
-    pub(crate) elapsed: Duration,
     /// For a refusal: what a useful run needs and what was left.
     pub(crate) needed: Option<(Duration, Duration)>,
     pub(crate) no_deadline: bool,
@@ -107,22 +101,15 @@ pub(crate) struct PathEntry {
     pub(crate) hard: Option<Deadline>,
 }
 
-#[cfg(feature = "http")]
 impl Details {
-    /// A stop seen from outside any scope.
-    pub(crate) fn of(stop: &Brief) -> Self {
+    /// What is known of a stop seen from outside any scope.
+    pub(crate) fn of(brief: Brief) -> Self {
         Self {
-            cause: stop.cause,
-            phase: stop.phase,
-            operation: stop.operation,
-            limit: stop.limit,
-            deadline: stop.deadline,
-            budget: stop.budget,
+            brief,
             kept: Duration::ZERO,
-            elapsed: stop.elapsed,
             needed: None,
             no_deadline: false,
-            location: stop.limit.location,
+            location: brief.limit.location,
             path: Vec::new(),
             source: None,
         }
@@ -134,77 +121,44 @@ impl Stopped {
         Self(Box::new(details))
     }
 
-    /// A stop that has no running scope: refused at a boundary, or reported by a peer.
-    #[track_caller]
-    #[allow(dead_code, reason = "used by the integrations")]
-    pub(crate) fn outside(cause: Cause, phase: Phase, operation: &'static str) -> Self {
-        let location = Location::caller();
-        Self::new(Details {
-            cause,
-            phase,
-            operation,
-            limit: Limit {
-                operation,
-                location,
-            },
-            deadline: None,
-            budget: None,
-            kept: Duration::ZERO,
-            elapsed: Duration::ZERO,
-            needed: None,
-            no_deadline: false,
-            location,
-            path: Vec::new(),
-            source: None,
-        })
-    }
-
     pub(crate) fn brief(&self) -> Brief {
-        Brief {
-            cause: self.0.cause,
-            phase: self.0.phase,
-            operation: self.0.operation,
-            limit: self.0.limit,
-            deadline: self.0.deadline,
-            budget: self.0.budget,
-            elapsed: self.0.elapsed,
-        }
+        self.0.brief
     }
 
     /// Why.
     #[must_use]
     pub fn cause(&self) -> Cause {
-        self.0.cause
+        self.0.brief.cause
     }
 
     /// In what.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        self.0.phase
+        self.0.brief.phase
     }
 
     /// The operation that was stopped: the innermost scope that saw it.
     #[must_use]
     pub fn operation(&self) -> &'static str {
-        self.0.operation
+        self.0.brief.operation
     }
 
     /// The limit that was the binding one. On a tie it is the ancestor's.
     #[must_use]
     pub fn limited_by(&self) -> Limit {
-        self.0.limit
+        self.0.brief.limit
     }
 
     /// What the stopped operation was granted; `None` when it had no limit.
     #[must_use]
     pub fn budget(&self) -> Option<Duration> {
-        self.0.budget
+        self.0.brief.budget
     }
 
     /// How long the stopped operation had run.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.0.elapsed
+        self.0.brief.elapsed
     }
 
     /// The await or the checkpoint at which the stop was seen; where the limit was written when the stop
@@ -228,7 +182,7 @@ impl Stopped {
 
     /// Labels what the work was in; for integrations that know it.
     pub fn in_phase(mut self, phase: Phase) -> Self {
-        self.0.phase = phase;
+        self.0.brief.phase = phase;
         self
     }
 
@@ -261,59 +215,54 @@ impl Stopped {
         }
         None
     }
-
-    #[allow(dead_code, reason = "used by the integrations")]
-    pub(crate) fn deadline(&self) -> Option<Deadline> {
-        self.0.deadline
-    }
 }
 
 /// `load_profile stopped: dependency_timeout after 400ms of 450ms (50ms of it reserved), limited by load_profile (src/a.rs:12)`
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let this = &*self.0;
+        let (this, brief) = (&*self.0, &self.0.brief);
         if this.no_deadline {
             return write!(
                 f,
                 "{} refused: {}: it requires a deadline and none is in scope, at {}:{}",
-                this.operation,
-                this.cause,
-                this.limit.location.file(),
-                this.limit.location.line()
+                brief.operation,
+                brief.cause,
+                brief.limit.location.file(),
+                brief.limit.location.line()
             );
         }
         if let Some((needs, has)) = this.needed {
             return write!(
                 f,
                 "{} refused: {}: needs {}, has {}, limited by {}",
-                this.operation,
-                this.cause,
+                brief.operation,
+                brief.cause,
                 Short(needs),
                 Short(has),
-                this.limit
+                brief.limit
             );
         }
-        let verb = if this.phase == Phase::Start {
+        let verb = if brief.phase == Phase::Start {
             "refused"
         } else {
             "stopped"
         };
-        write!(f, "{} {verb}: {}", this.operation, this.cause)?;
-        if this.phase != Phase::Start {
-            if !matches!(this.phase, Phase::Wait | Phase::Compute) {
-                write!(f, " in {}", this.phase)?;
+        write!(f, "{} {verb}: {}", brief.operation, brief.cause)?;
+        if brief.phase != Phase::Start {
+            if !matches!(brief.phase, Phase::Wait | Phase::Compute) {
+                write!(f, " in {}", brief.phase)?;
             }
-            write!(f, " after {}", Short(this.elapsed))?;
-            if let Some(budget) = this.budget {
+            write!(f, " after {}", Short(brief.elapsed))?;
+            if let Some(budget) = brief.budget {
                 write!(f, " of {}", Short(budget))?;
                 if !this.kept.is_zero() {
                     write!(f, " ({} of it reserved)", Short(this.kept))?;
                 }
             }
         }
-        match this.cause {
+        match brief.cause {
             Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected => {
-                write!(f, ", limited by {}", this.limit)
+                write!(f, ", limited by {}", brief.limit)
             }
             _ => write!(f, ", at {}:{}", this.location.file(), this.location.line()),
         }
@@ -336,7 +285,7 @@ impl fmt::Debug for Stopped {
                     f.write_str(" > ")?;
                 }
                 f.write_str(entry.operation)?;
-                match (entry.hard, self.0.deadline) {
+                match (entry.hard, self.0.brief.deadline) {
                     (Some(hard), Some(limit)) if hard > limit => {
                         write!(f, " (+{})", Short(hard.since(limit)))?;
                     }
@@ -379,6 +328,23 @@ impl From<Stopped> for std::io::Error {
 mod tests {
     use super::*;
 
+    /// A stop that has no running scope.
+    fn outside(cause: Cause, phase: Phase, operation: &'static str) -> Stopped {
+        let limit = Limit {
+            operation,
+            location: Location::caller(),
+        };
+        Stopped::new(Details::of(Brief {
+            cause,
+            phase,
+            operation,
+            limit,
+            deadline: None,
+            budget: None,
+            elapsed: Duration::ZERO,
+        }))
+    }
+
     #[derive(Debug)]
     struct Wrapped(Stopped);
     impl fmt::Display for Wrapped {
@@ -394,16 +360,12 @@ mod tests {
 
     #[test]
     fn a_stop_is_found_behind_wrappers() {
-        let stopped = Stopped::outside(Cause::Shutdown, Phase::Queue, "pay");
+        let stopped = outside(Cause::Shutdown, Phase::Queue, "pay");
         let twice = std::io::Error::other(Wrapped(stopped));
         let found = Stopped::find(&twice).map(|stopped| (stopped.cause(), stopped.phase()));
         assert_eq!(found, Some((Cause::Shutdown, Phase::Queue)));
         assert!(Stopped::find(&std::io::Error::other("x")).is_none());
-        let direct = std::io::Error::from(Stopped::outside(
-            Cause::DeadlineExceeded,
-            Phase::Wait,
-            "pay",
-        ));
+        let direct = std::io::Error::from(outside(Cause::DeadlineExceeded, Phase::Wait, "pay"));
         assert_eq!(direct.kind(), std::io::ErrorKind::TimedOut);
         assert!(Stopped::find(&direct).is_some());
     }

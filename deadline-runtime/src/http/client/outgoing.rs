@@ -101,6 +101,6 @@ impl Sent {
             budget: self.given,
             elapsed: Deadline::now().since(self.at),
         };
-        Stopped::new(Details::of(&stop))
+        Stopped::new(Details::of(stop))
     }
 }

@@ -172,7 +172,7 @@ impl Within {
     fn cut(this: &mut Option<Self>) -> Option<Stopped> {
         let exchange = this.take()?.exchange;
         let cause = exchange.ended().unwrap_or(Cause::DeadlineExceeded);
-        Some(Stopped::new(Details::of(&exchange.cut(cause))))
+        Some(Stopped::new(Details::of(exchange.cut(cause))))
     }
 
     fn complete(this: &mut Option<Self>) {
