@@ -85,6 +85,7 @@ mod fits;
 pub mod http;
 mod scope;
 mod stop;
+mod sync;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod time;

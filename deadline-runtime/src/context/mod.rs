@@ -2,6 +2,8 @@
 
 pub(crate) mod current;
 mod handle;
+#[cfg(all(test, deadline_loom))]
+mod interleavings;
 mod mode;
 pub(crate) mod node;
 mod report;

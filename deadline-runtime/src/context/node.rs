@@ -8,8 +8,7 @@
 //!   is cancelled, and one that is created meanwhile cancels itself. A check looks at one node only.
 //! * A node that ends is not cancelled: dropping one says nothing to its children.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use slab::Slab;
@@ -19,6 +18,7 @@ use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::time::Deadline;
 
 pub(crate) struct Node {
@@ -339,7 +339,7 @@ impl Node {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[cfg(feature = "test-util")]
+    #[cfg(any(feature = "test-util", all(test, deadline_loom)))]
     pub(crate) fn child_count(&self) -> usize {
         self.children().len()
     }

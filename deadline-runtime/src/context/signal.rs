@@ -4,13 +4,13 @@
 //! order a waiter can see that it was cancelled and find no cause. The flag and the cause are one atomic here,
 //! so that they cannot be seen apart; the instant is written before it.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::task::Waker;
 
 use slab::Slab;
 
 use crate::stop::Cause;
+use crate::sync::{AtomicU8, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::time::Deadline;
 
 #[derive(Default)]
@@ -146,7 +146,7 @@ impl Signal {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(deadline_loom)))]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
