@@ -7,32 +7,18 @@
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
-use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use deadline_benches::{Pend, Table, drive, runtime};
 use deadline_runtime::{Budget, Stopped, deadline};
 use tokio_util::sync::CancellationToken;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Pending once, then ready.
-struct Pend(bool);
-
-impl Future for Pend {
-    type Output = ();
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.0, false) {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
-        }
-    }
-}
-
 #[deadline(budget = "60s")]
 async fn outermost(pends: bool) -> Result<(), Stopped> {
-    Pend(pends).await;
+    Pend(u32::from(pends)).await;
     Ok(())
 }
 
@@ -49,7 +35,7 @@ macro_rules! nested {
 }
 
 async fn their1(pends: bool) {
-    let _ = tokio::time::timeout(LONG, Pend(pends)).await;
+    let _ = tokio::time::timeout(LONG, Pend(u32::from(pends))).await;
 }
 nested!(our2, their2 => outermost, their1);
 nested!(our3, their3 => our2, their2);
@@ -62,7 +48,7 @@ nested!(our8, their8 => our7, their7);
 /// The deadline came in with the request.
 #[deadline]
 async fn known(pends: bool) -> Result<(), Stopped> {
-    Pend(pends).await;
+    Pend(u32::from(pends)).await;
     Ok(())
 }
 
@@ -70,7 +56,7 @@ async fn known(pends: bool) -> Result<(), Stopped> {
 async fn by_hand(parent: &CancellationToken, pends: bool) {
     let token = parent.child_token();
     let _ = token
-        .run_until_cancelled(tokio::time::timeout(LONG, Pend(pends)))
+        .run_until_cancelled(tokio::time::timeout(LONG, Pend(u32::from(pends))))
         .await;
 }
 
@@ -113,150 +99,97 @@ async fn unchecked() -> Result<u64, Stopped> {
     Ok(sum)
 }
 
-/// Polls until ready: only the polls are measured.
-fn drive<F: Future>(cx: &mut Context<'_>, future: F) {
-    let mut future = std::pin::pin!(future);
-    while future.as_mut().poll(cx).is_pending() {}
+fn run<T>(cx: &mut Context<'_>, future: impl Future<Output = T>) {
+    drop(drive(cx, future));
 }
 
-const OPERATIONS: u32 = 2_000;
-const ROUNDS: u32 = 300;
-
-type Operation<'a> = &'a mut dyn FnMut(&mut Context<'_>);
-
-/// Nanoseconds an operation.
-fn round(cx: &mut Context<'_>, operation: Operation<'_>, parts: u32) -> f64 {
-    let operations = OPERATIONS / parts;
-    let start = Instant::now();
-    for _ in 0..operations {
-        operation(cx);
-    }
-    start.elapsed().as_nanos() as f64 / f64::from(operations * parts)
-}
-
-fn allocations(cx: &mut Context<'_>, operation: Operation<'_>) -> u64 {
-    // Once before, so that what is kept for the thread is there.
-    operation(cx);
-    allocation_counter::measure(|| operation(cx)).count_total
-}
-
-/// One line of the table; an operation that consists of equal `parts` is counted by the part.
-fn row(
-    cx: &mut Context<'_>,
-    (name, parts): (&str, u32),
-    mut ours: impl FnMut(&mut Context<'_>),
-    mut theirs: impl FnMut(&mut Context<'_>),
-) {
-    let mut best = [f64::MAX; 2];
-    for _ in 0..ROUNDS {
-        for (index, operation) in [&mut ours as Operation<'_>, &mut theirs]
-            .into_iter()
-            .enumerate()
-        {
-            best[index] = best[index].min(round(cx, operation, parts));
-        }
-    }
-    println!(
-        "| {name} | {:.0} ns | {:.0} ns | {:.2} | {} / {} |",
-        best[0],
-        best[1],
-        best[0] / best[1],
-        allocations(cx, &mut ours),
-        allocations(cx, &mut theirs)
-    );
-}
-
-fn outermost_rows(cx: &mut Context<'_>) {
+fn outermost_rows(table: &Table, cx: &mut Context<'_>) {
     let token = CancellationToken::new();
     for (pends, what) in [(false, "ready"), (true, "one pend")] {
-        row(
+        table.row(
             cx,
             (&format!("outermost scope, {what}: `timeout`"), 1),
-            |cx| drive(cx, black_box(outermost(pends))),
-            |cx| drive(cx, black_box(their1(pends))),
+            |cx| run(cx, black_box(outermost(pends))),
+            |cx| run(cx, black_box(their1(pends))),
         );
-        row(
+        table.row(
             cx,
             (
                 &format!("the same: child token, `run_until_cancelled`, `timeout`, {what}"),
                 1,
             ),
-            |cx| drive(cx, black_box(outermost(pends))),
-            |cx| drive(cx, black_box(by_hand(&token, pends))),
+            |cx| run(cx, black_box(outermost(pends))),
+            |cx| run(cx, black_box(by_hand(&token, pends))),
         );
-        row(
+        table.row(
             cx,
             (&format!("eight nested, {what}: eight timeouts"), 1),
-            |cx| drive(cx, black_box(our8(pends))),
-            |cx| drive(cx, black_box(their8(pends))),
+            |cx| run(cx, black_box(our8(pends))),
+            |cx| run(cx, black_box(their8(pends))),
         );
     }
-    row(
+    table.row(
         cx,
         (
             "ten children in turn that pend once, each: a timeout each",
             10,
         ),
-        |cx| drive(cx, black_box(ten())),
-        |cx| drive(cx, black_box(ten_timeouts())),
+        |cx| run(cx, black_box(ten())),
+        |cx| run(cx, black_box(ten_timeouts())),
     );
-    row(
+    table.row(
         cx,
         ("an iteration with a checkpoint: without", 1_000),
-        |cx| drive(cx, black_box(checked())),
-        |cx| drive(cx, black_box(unchecked())),
+        |cx| run(cx, black_box(checked())),
+        |cx| run(cx, black_box(unchecked())),
     );
 }
 
-fn known_rows(cx: &mut Context<'_>) {
+fn known_rows(table: &Table, cx: &mut Context<'_>) {
     for (pends, what) in [(false, "ready"), (true, "one pend")] {
-        row(
+        table.row(
             cx,
             (&format!("deadline already known, {what}: `timeout`"), 1),
-            |cx| drive(cx, black_box(known(pends))),
-            |cx| drive(cx, black_box(their1(pends))),
+            |cx| run(cx, black_box(known(pends))),
+            |cx| run(cx, black_box(their1(pends))),
         );
     }
 }
 
 /// Runs `rows` inside one poll of the running task.
-fn once(rows: fn(&mut Context<'_>)) -> impl Future<Output = ()> {
+fn once(table: &Table, rows: fn(&Table, &mut Context<'_>)) -> impl Future<Output = ()> {
     poll_fn(move |cx| {
-        rows(cx);
+        rows(table, cx);
         Poll::Ready(())
     })
 }
 
 async fn all() {
-    println!("| operation: yardstick | deadline | yardstick | ratio | allocations |");
-    println!("|---|---|---|---|---|");
-    once(outermost_rows).await;
+    let table = Table::new(300, 2_000);
+    once(&table, outermost_rows).await;
     let request = deadline_runtime::Context::root("request", Budget::new(LONG));
-    let _ = request.run(once(known_rows)).await;
+    let _ = request.run(once(&table, known_rows)).await;
 }
 
 /// For callgrind: one operation, so many times, and nothing else.
 fn only(cx: &mut Context<'_>, operation: &str, times: u32) {
     for _ in 0..times {
         match operation {
-            "ready" => drive(cx, black_box(outermost(false))),
-            "pend" => drive(cx, black_box(outermost(true))),
-            "nested-ready" => drive(cx, black_box(our8(false))),
-            "nested-pend" => drive(cx, black_box(our8(true))),
-            "timeout-ready" => drive(cx, black_box(their1(false))),
-            "timeout-pend" => drive(cx, black_box(their1(true))),
-            "timeouts-ready" => drive(cx, black_box(their8(false))),
-            "timeouts-pend" => drive(cx, black_box(their8(true))),
+            "ready" => run(cx, black_box(outermost(false))),
+            "pend" => run(cx, black_box(outermost(true))),
+            "nested-ready" => run(cx, black_box(our8(false))),
+            "nested-pend" => run(cx, black_box(our8(true))),
+            "timeout-ready" => run(cx, black_box(their1(false))),
+            "timeout-pend" => run(cx, black_box(their1(true))),
+            "timeouts-ready" => run(cx, black_box(their8(false))),
+            "timeouts-pend" => run(cx, black_box(their8(true))),
             _ => panic!("no operation {operation}"),
         }
     }
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime");
+    let runtime = runtime();
     // In a task, as a request is.
     let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
     if let (Some(operation), Some(times)) = (arguments.nth(1), arguments.next()) {

@@ -1,0 +1,265 @@
+//! How the cost grows: with nesting depth, with children in turn, with waiting tasks, with pending deadlines.
+//!
+//! `cargo bench -p deadline-benches --bench growth` prints the tables; `-- --svg FILE` also draws the cost over depth, and
+//! `-- --most N` bounds the number of tasks (a million by default, which needs about two gigabytes).
+#![allow(missing_docs, clippy::pedantic)]
+
+use std::future::{Future, pending, poll_fn};
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use deadline_benches::{Line, Pend, draw, drive, fastest, live_bytes, runtime};
+use deadline_runtime::{Budget, Cause, Stopped, deadline};
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+const LONG: Duration = Duration::from_secs(600);
+
+// Both are boxed at each level, as a chain of any depth has to be.
+
+#[deadline(budget = "600s", boxed)]
+async fn ours(depth: u32, pends: u32) -> Result<(), Stopped> {
+    if depth == 1 {
+        Pend(pends).await;
+        Ok(())
+    } else {
+        ours(depth - 1, pends).await
+    }
+}
+
+fn theirs(depth: u32, pends: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let _ = if depth == 1 {
+            timeout(LONG, Pend(pends)).await
+        } else {
+            timeout(LONG, theirs(depth - 1, pends)).await
+        };
+    })
+}
+
+#[deadline(budget = "600s")]
+async fn child(pends: u32) -> Result<(), Stopped> {
+    Pend(pends).await;
+    Ok(())
+}
+
+#[deadline(budget = "600s")]
+async fn in_turn(children: u32) -> Result<(), Stopped> {
+    #[checkpoint(off)]
+    for _ in 0..children {
+        child(1).await?;
+    }
+    Ok(())
+}
+
+async fn timeouts_in_turn(children: u32) {
+    for _ in 0..children {
+        let _ = timeout(LONG, Pend(1)).await;
+    }
+}
+
+fn depths(cx: &mut Context<'_>) -> [Line; 2] {
+    println!("| depth, one pend | deadline | nested `timeout` | ratio |");
+    println!("|---:|---:|---:|---:|");
+    let mut lines = [
+        Line {
+            name: "deadline",
+            points: Vec::new(),
+        },
+        Line {
+            name: "nested tokio::time::timeout",
+            points: Vec::new(),
+        },
+    ];
+    for depth in [1, 2, 4, 8, 16, 32, 48, 64] {
+        let [a, b] = fastest(
+            cx,
+            200,
+            200,
+            [
+                &mut |cx: &mut Context<'_>| drop(drive(cx, black_box(ours(depth, 1)))),
+                &mut |cx: &mut Context<'_>| drive(cx, black_box(theirs(depth, 1))),
+            ],
+        );
+        println!("| {depth} | {a:.0} ns | {b:.0} ns | {:.2} |", a / b);
+        lines[0].points.push((f64::from(depth), a));
+        lines[1].points.push((f64::from(depth), b));
+    }
+    println!();
+    lines
+}
+
+fn sequences(cx: &mut Context<'_>) {
+    println!("| children in turn, one pend, each | deadline | `timeout` | ratio |");
+    println!("|---:|---:|---:|---:|");
+    for children in [1, 10, 100, 1_000] {
+        let [a, b] = fastest(
+            cx,
+            200,
+            (2_000 / children).max(1),
+            [
+                &mut |cx: &mut Context<'_>| drop(drive(cx, black_box(in_turn(children)))),
+                &mut |cx: &mut Context<'_>| drive(cx, black_box(timeouts_in_turn(children))),
+            ],
+        )
+        .map(|nanos| nanos / f64::from(children));
+        println!("| {children} | {a:.0} ns | {b:.0} ns | {:.2} |", a / b);
+    }
+    println!();
+}
+
+/// Nanoseconds a task to start, to end, and bytes a task while it waits.
+struct Crowd {
+    start: f64,
+    end: f64,
+    bytes: f64,
+}
+
+/// Lets every task have its turn.
+async fn settle(tasks: u32) {
+    // A worker looks after itself every few dozen polls.
+    for _ in 0..tasks / 16 + 4 {
+        yield_now().await;
+    }
+}
+
+fn crowd(tasks: u32, abandon: bool, spawn: impl Fn(&mut JoinSet<()>), end: impl FnOnce()) -> Crowd {
+    let runtime = runtime();
+    let each = |took: Duration| took.as_nanos() as f64 / f64::from(tasks);
+    let begun = Instant::now();
+    let start = || {
+        runtime.block_on(async {
+            let mut set = JoinSet::new();
+            for _ in 0..tasks {
+                spawn(&mut set);
+            }
+            settle(tasks).await;
+            set
+        })
+    };
+    let (mut set, bytes) = live_bytes(start);
+    let start = each(begun.elapsed());
+    let ended = Instant::now();
+    runtime.block_on(async {
+        if abandon {
+            drop(set);
+            settle(tasks).await;
+        } else {
+            end();
+            while set.join_next().await.is_some() {}
+        }
+    });
+    Crowd {
+        start,
+        end: each(ended.elapsed()),
+        bytes: bytes as f64 / f64::from(tasks),
+    }
+}
+
+#[deadline]
+async fn waits() -> Result<(), Stopped> {
+    pending().await
+}
+
+fn crowds(most: u32) {
+    let one = |name: &str, tasks: u32, ours: Crowd, theirs: Crowd| {
+        println!(
+            "| {name} | {tasks} | {:.0} ns | {:.0} ns | {:.2} | {:.0} / {:.0} ns | {:.0} / {:.0} |",
+            ours.end,
+            theirs.end,
+            ours.end / theirs.end,
+            ours.start,
+            theirs.start,
+            ours.bytes,
+            theirs.bytes
+        );
+    };
+    println!(
+        "| end of waiting tasks, each: yardstick | tasks | deadline | yardstick | ratio | start | bytes |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|");
+    for tasks in [1_000, 10_000, 100_000, 1_000_000]
+        .into_iter()
+        .filter(|tasks| *tasks <= most)
+    {
+        for abandon in [false, true] {
+            let request = deadline_runtime::Context::root("request", Budget::inherited());
+            let spawn = |set: &mut JoinSet<()>| {
+                let future = request.enter(waits);
+                set.spawn(async move { drop(future.await) });
+            };
+            let ours = crowd(tasks, abandon, spawn, || {
+                let _ = request.cancel(Cause::UserCancelled);
+            });
+            let token = CancellationToken::new();
+            let spawn = |set: &mut JoinSet<()>| {
+                let token = token.clone();
+                set.spawn(async move {
+                    token.run_until_cancelled(pending::<()>()).await;
+                });
+            };
+            let theirs = crowd(tasks, abandon, spawn, || token.cancel());
+            let name = if abandon {
+                "dropped: one shared `CancellationToken`"
+            } else {
+                "cancelled: one shared `CancellationToken`"
+            };
+            one(name, tasks, ours, theirs);
+        }
+    }
+    for tasks in [100_000, 1_000_000]
+        .into_iter()
+        .filter(|tasks| *tasks <= most)
+    {
+        let spawn = |set: &mut JoinSet<()>| {
+            let request = deadline_runtime::Context::root("request", Budget::new(LONG));
+            let future = request.enter(waits);
+            set.spawn(async move { drop(future.await) });
+        };
+        let ours = crowd(tasks, true, spawn, || ());
+        let spawn = |set: &mut JoinSet<()>| {
+            set.spawn(async { drop(timeout(LONG, pending::<()>()).await) });
+        };
+        let theirs = crowd(tasks, true, spawn, || ());
+        one(
+            "pending deadlines, dropped: a `timeout` each",
+            tasks,
+            ours,
+            theirs,
+        );
+    }
+    println!();
+}
+
+fn argument(name: &str) -> Option<String> {
+    std::env::args().skip_while(|given| given != name).nth(1)
+}
+
+fn main() {
+    let most = argument("--most")
+        .and_then(|most| most.parse().ok())
+        .unwrap_or(1_000_000);
+    let lines = runtime().block_on(async {
+        tokio::spawn(poll_fn(|cx| {
+            let lines = depths(cx);
+            sequences(cx);
+            Poll::Ready(lines)
+        }))
+        .await
+        .expect("the task runs to its end")
+    });
+    crowds(most);
+    if let Some(file) = argument("--svg").map(PathBuf::from) {
+        let labels = (
+            "A nested scope that pends once",
+            "nesting depth",
+            "nanoseconds",
+        );
+        draw(&file, labels, &lines).expect("the picture can be written");
+        println!("{}", file.display());
+    }
+}

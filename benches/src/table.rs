@@ -1,0 +1,81 @@
+//! Measuring in turns, and printing what came of it.
+
+use std::task::Context;
+use std::time::{Duration, Instant};
+
+/// One operation to be measured.
+pub type Operation<'a> = &'a mut dyn FnMut(&mut Context<'_>);
+
+/// A table in Markdown, printed line by line.
+pub struct Table {
+    rounds: u32,
+    operations: u32,
+}
+
+impl Table {
+    /// Prints the head. Each line is measured in so many rounds of so many operations.
+    pub fn new(rounds: u32, operations: u32) -> Self {
+        println!("| operation: yardstick | deadline | yardstick | ratio | allocations |");
+        println!("|---|---|---|---|---|");
+        Self { rounds, operations }
+    }
+
+    /// One line; an operation that consists of equal `parts` is counted by the part.
+    pub fn row(
+        &self,
+        cx: &mut Context<'_>,
+        (name, parts): (&str, u32),
+        mut ours: impl FnMut(&mut Context<'_>),
+        mut theirs: impl FnMut(&mut Context<'_>),
+    ) {
+        let operations = (self.operations / parts).max(1);
+        let best = fastest(
+            cx,
+            self.rounds,
+            operations,
+            [&mut ours as Operation<'_>, &mut theirs],
+        )
+        .map(|nanos| nanos / f64::from(parts));
+        println!(
+            "| {name} | {:.0} ns | {:.0} ns | {:.2} | {} / {} |",
+            best[0],
+            best[1],
+            best[0] / best[1],
+            allocations(cx, &mut ours),
+            allocations(cx, &mut theirs)
+        );
+    }
+}
+
+/// Nanoseconds an operation, of each the fastest round.
+pub fn fastest<const N: usize>(
+    cx: &mut Context<'_>,
+    rounds: u32,
+    operations: u32,
+    mut all: [Operation<'_>; N],
+) -> [f64; N] {
+    let mut best = [Duration::MAX; N];
+    for _ in 0..rounds {
+        for (best, operation) in best.iter_mut().zip(&mut all) {
+            let start = Instant::now();
+            for _ in 0..operations {
+                operation(cx);
+            }
+            *best = start.elapsed().min(*best);
+        }
+    }
+    best.map(|took| took.as_nanos() as f64 / f64::from(operations))
+}
+
+fn allocations(cx: &mut Context<'_>, operation: Operation<'_>) -> u64 {
+    // Once before, so that what is kept for the thread is there.
+    operation(cx);
+    allocation_counter::measure(|| operation(cx)).count_total
+}
+
+/// Bytes on the heap that are in use after `work` and were not before.
+pub fn live_bytes<T>(work: impl FnOnce() -> T) -> (T, i64) {
+    let mut made = None;
+    let info = allocation_counter::measure(|| made = Some(work()));
+    (made.expect("measured once"), info.bytes_current)
+}
