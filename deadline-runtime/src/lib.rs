@@ -99,7 +99,7 @@ pub use crate::context::{
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
-pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
+pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration};
 
 /// What the attributes expand to. Not for use by hand: it changes with them.
 #[doc(hidden)]
