@@ -71,5 +71,7 @@ pub use self::status::status;
 mod axum;
 #[cfg(feature = "reqwest")]
 mod reqwest;
+#[cfg(feature = "reqwest-middleware")]
+pub use self::reqwest::PropagateDeadlineMiddleware;
 #[cfg(feature = "reqwest")]
-pub use self::reqwest::RequestBuilderExt;
+pub use self::reqwest::{ClientBuilderExt, RequestBuilderExt};

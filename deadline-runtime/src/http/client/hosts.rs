@@ -59,7 +59,7 @@ impl InternalHosts {
     }
 
     /// Whether a request is told that may not name its host.
-    pub(super) fn admits(&self, host: Option<&str>) -> bool {
+    pub(in crate::http) fn admits(&self, host: Option<&str>) -> bool {
         match host {
             Some(host) => self.contains(host),
             None => self.0.is_none(),
