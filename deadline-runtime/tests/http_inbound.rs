@@ -428,6 +428,16 @@ async fn a_step_of_the_wall_clock_changes_nothing_of_a_request_that_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_guard_can_be_narrower() {
+    for (ahead, millis) in [(2_000, 900), (2_001, 500)] {
+        let date = (NOW + ahead).to_string();
+        let (policy, request) = dated(&[("x-request-deadline", &date)], NOW);
+        let outcome = left(policy.clock_skew(ms(1_000)), request).await;
+        assert_eq!(outcome, Ok(millis), "{ahead}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_suspicion_is_said_at_the_first_second_fourth() {
     let (events, _guard) = Events::listen();
     let (policy, _) = dated(&[], NOW);
@@ -657,19 +667,25 @@ async fn other_bodies_end_by_the_deadline_and_an_upgrade_is_left_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn an_observed_stream_is_as_without_us() {
+    let (events, _guard) = Events::listen();
     let policy = policy().stream_idle(ms(100)).mode(Mode::Observe);
     let answer = ask(DeadlineLayer::new("test", policy), with(&[]), |_| async {
         event_stream(drip(ms(500), 5))
     })
     .await;
     assert_eq!((answer.body.len(), answer.broken), (5, false));
+    let event = events.one();
+    assert_eq!(event.get("message"), "would stop: deadline_exceeded");
+    assert_eq!((event.get("phase"), event.get("budget")), ("body", "100ms"));
+    assert_eq!(event.get("late_by"), "400ms");
 }
 
 // --- gRPC.
 
 #[tokio::test(start_paused = true)]
 async fn grpc_is_answered_by_its_code_in_the_head() {
-    let table: [(&[(&'static str, &str)], u64, &str, &str, u64); 6] = [
+    type Lines = &'static [(&'static str, &'static str)];
+    let table: [(Lines, u64, &str, &str, u64); 6] = [
         (
             &[("grpc-timeout", "500m")],
             10_000,
@@ -818,6 +834,22 @@ async fn a_grpc_stream_without_a_timeout_is_a_stream() {
     })
     .await;
     assert_eq!((answer.body.len(), answer.after), (0, ms(700)));
+    assert_eq!(answer.trailer("grpc-status"), "4");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grpc_callers_deadline_bounds_its_stream_also_where_the_heads_is_shorter() {
+    let policy = policy()
+        .default(ms(500))
+        .trust(Trust::ShortenOnly)
+        .stream_idle(ms(700));
+    let request = grpc(&[("grpc-timeout", "3S")]);
+    let answer = ask(DeadlineLayer::new("test", policy), request, |_| async {
+        grpc_answer(drip(ms(400), 20))
+    })
+    .await;
+    // 3 s less the reserve of 100 ms.
+    assert_eq!((answer.body.len(), answer.after), (7, ms(2_900)));
     assert_eq!(answer.trailer("grpc-status"), "4");
 }
 

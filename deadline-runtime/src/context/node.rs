@@ -23,6 +23,10 @@ use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
 use crate::time::Deadline;
 
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(crate) struct Node {
     pub(crate) operation: Operation,
     pub(crate) limits: Limits,

@@ -14,7 +14,10 @@ use std::sync::Arc;
 /// assert!(!hosts.contains("profile.example.com"));
 /// ```
 #[derive(Clone)]
-pub struct InternalHosts(Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>);
+pub struct InternalHosts(Option<IsInternal>);
+
+/// `None` in its place is every host.
+type IsInternal = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl InternalHosts {
     /// The listed hosts. A name that begins with a dot stands for every host below it. Case does not matter, a port

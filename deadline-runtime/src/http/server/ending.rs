@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::header::CONTENT_TYPE;
-use ::http::{HeaderMap, Response};
+use ::http::{HeaderMap, HeaderValue, Response};
 
 use super::exchange::Exchange;
 use crate::stop::Cause;
@@ -12,8 +12,8 @@ use crate::time::Deadline;
 /// | answer | ends | with |
 /// |---|---|---|
 /// | `text/event-stream` | after so long without an item, and at the total if there is one | an error |
-/// | gRPC without `grpc-timeout` | the same | trailers |
-/// | gRPC with `grpc-timeout` | by that deadline, less the reserve, so that it is our status which arrives | trailers |
+/// | gRPC whose caller has set no deadline | the same | trailers |
+/// | gRPC whose caller has set one | by then, less the reserve, so that it is our status which arrives | trailers |
 /// | every other | by the deadline | an error, which the server turns into a broken connection |
 ///
 /// An error, so that nobody takes a part for the whole. An upgrade (101) has no body: what follows is not HTTP's.
@@ -29,8 +29,11 @@ impl Ending {
     /// What holds for an answer with this head.
     pub(super) fn of<B>(exchange: &mut Exchange, response: &Response<B>) -> Self {
         let by_trailers = exchange.terms.grpc.is_some();
+        // A gRPC caller sets the deadline of the whole call; the one of the head may be ours and shorter.
+        let whole_call =
+            (exchange.terms.total.zip(exchange.end())).is_some_and(|(total, end)| total <= end);
         let is_stream = match exchange.terms.grpc {
-            Some(_) => !exchange.terms.total,
+            Some(_) => !whole_call,
             None => is_event_stream(response.headers()),
         };
         if is_stream {
@@ -50,10 +53,14 @@ impl Ending {
     }
 
     /// An item came.
-    pub(super) fn item(&mut self) {
-        if self.idle.is_some() {
-            self.last = Deadline::now();
+    pub(super) fn item(&mut self, exchange: &mut Exchange) {
+        let Some(idle) = self.idle else { return };
+        let now = Deadline::now();
+        let gap = now.since(self.last);
+        if gap > idle && !exchange.enforces() {
+            exchange.would_fall_silent(idle, gap.saturating_sub(idle));
         }
+        self.last = now;
     }
 
     /// Why the answer is over by now, if it is.
@@ -80,7 +87,7 @@ impl Ending {
 
 fn is_event_stream(headers: &HeaderMap) -> bool {
     const NAME: &[u8] = b"text/event-stream";
-    let Some(value) = headers.get(CONTENT_TYPE).map(|value| value.as_bytes()) else {
+    let Some(value) = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes) else {
         return false;
     };
     let named = value

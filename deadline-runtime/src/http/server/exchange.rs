@@ -24,14 +24,14 @@ use crate::http::codec;
 use crate::http::policy::Source;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Phase};
-use crate::time::{Budget, Deadline};
+use crate::time::{Budget, Deadline, nanos};
 
 /// Under what terms a request was let in.
 pub(super) struct Terms {
     /// A gRPC request, and the content type of its answer.
     pub(super) grpc: Option<HeaderValue>,
-    /// The caller has set the deadline of the whole call, streams included, as `grpc-timeout` does.
-    pub(super) total: bool,
+    /// When a gRPC caller stops waiting for the whole call, streams included.
+    pub(super) total: Option<Deadline>,
     /// Which limit won.
     pub(super) source: Source,
     /// What it would have been refused for at its start, where nothing is refused.
@@ -42,7 +42,7 @@ impl Default for Terms {
     fn default() -> Self {
         Self {
             grpc: None,
-            total: false,
+            total: None,
             source: Source::Max,
             would: None,
         }
@@ -166,15 +166,26 @@ impl Exchange {
         Cause::DeadlineExceeded
     }
 
+    /// The same where nothing is enforced: it would have been the end, so long before the next item.
+    pub(super) fn would_fall_silent(&mut self, idle: Duration, by: Duration) {
+        self.silent = Some(idle);
+        self.over = Some(by);
+    }
+
     /// There is a head, and what follows is a stream: from here on it has limits of its own, and what happens in it a
     /// context without the deadline of the head.
     pub(super) fn becomes_stream(&mut self) {
         let Some(head) = self.cx.node() else { return };
         let started = Deadline::now();
-        let total = self.shared.policy.lasts();
-        let budget = total.map_or_else(Budget::inherited, Budget::new);
+        let policy = &self.shared.policy;
+        let asked = self.terms.total.map(|total| {
+            let reserve = policy.reserve_of(total.since(head.started));
+            total.sooner(nanos(reserve))
+        });
+        let lasts = policy.lasts().map(|lasts| started.plus(lasts));
+        let hard = Deadline::earlier(asked, lasts);
+        let budget = hard.map_or_else(Budget::inherited, |hard| Budget::new(hard.since(started)));
         let operation = Operation::new(self.shared.operation, self.shared.location, budget);
-        let hard = total.map(|total| started.plus(total));
         let seed = Seed {
             operation,
             limits: Limits::of(hard, 0),
@@ -213,6 +224,7 @@ impl Exchange {
         let body = past(self.end());
         let (cause, phase) = match (self.terms.would, self.over) {
             (Some(cause), _) => (cause, Phase::Start),
+            (None, Some(_)) if self.silent.is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, Some(_)) => (Cause::DeadlineExceeded, Phase::Wait),
             (None, None) if body.is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, None) => return,

@@ -137,7 +137,7 @@ where
         match polled {
             Poll::Ready(Some(Ok(frame))) => {
                 within.begun = true;
-                within.ending.item();
+                within.ending.item(&mut within.exchange);
                 if within.is_last(&frame) || body.is_end_stream() {
                     Within::complete(this.within);
                 }
