@@ -227,3 +227,34 @@ async fn dates_in_the_wrong_unit_are_400_on_the_wire_and_past_ones_are_not_504()
         assert_eq!(answer.status(), status, "{value}: {answer:?}");
     }
 }
+
+/// Some proxies close their sending side and wait. Where they do, hyper is told to keep serving.
+#[tokio::test]
+async fn a_half_closed_client_is_answered_where_hyper_is_told_so() {
+    for half_close in [false, true] {
+        let layer = DeadlineLayer::new("half", policy()).outermost(true);
+        let service = tower::Layer::layer(
+            &layer,
+            tower::service_fn(|_: http::Request<_>| async {
+                tokio::time::sleep(ms(300)).await;
+                let body = http_body_util::Full::<bytes::Bytes>::from("done");
+                Ok::<_, Infallible>(http::Response::new(body))
+            }),
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let service = hyper_util::service::TowerToHyperService::new(service);
+            let _ = hyper::server::conn::http1::Builder::new()
+                .half_close(half_close)
+                .serve_connection(hyper_util::rt::TokioIo::new(stream), service)
+                .await;
+        });
+        let mut client = raw::send(addr, &raw::get("/", &[])).await;
+        client.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer.ends_with(b"done"), half_close, "{answer:?}");
+    }
+}
