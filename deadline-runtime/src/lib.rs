@@ -65,11 +65,12 @@
 //! # By hand
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
-//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline.
+//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`Overrides`] are
+//! budgets by name, changed while the program runs; [`Stopped::sent`] says whether a call may be repeated.
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
 #![allow(
@@ -94,13 +95,13 @@ mod trip;
 pub use deadline_macros::{budget, checkpoint, deadline, shield};
 
 pub use crate::context::{
-    Cancelled, Context, Missing, Mode, Outcome, Report, RootBuilder, ScopeRecord, UnknownMode,
-    timeout,
+    Cancelled, Context, Missing, Mode, Outcome, Overrides, OverridesError, Report, RootBuilder,
+    ScopeRecord, UnknownMode, timeout,
 };
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
-pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
-pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
+pub use crate::stop::{Cause, FromStopped, Limit, Phase, Sent, Stopped};
+pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration};
 
 /// What the attributes expand to. Not for use by hand: it changes with them.
 #[doc(hidden)]

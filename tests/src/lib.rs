@@ -4,4 +4,5 @@
 //! therefore wide, and what must not happen is counted instead of timed.
 
 pub mod events;
+pub mod grpc;
 pub mod raw;
