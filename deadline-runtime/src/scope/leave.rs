@@ -8,6 +8,7 @@ use super::state::{Flag, State};
 use crate::context::node::Node;
 use crate::stop::{Cause, Stopped};
 use crate::tasks::{Close, Gauge};
+use crate::time::Deadline;
 
 /// What is kept until everything has been joined: `V` is a value, if it can be held back.
 pub struct Leave<V, K> {
@@ -172,6 +173,24 @@ impl State {
         }
     }
 
+    /// Whether the value of the body is what became of this scope's own stop: a child meets that first, and `?` hands its
+    /// error on.
+    fn stop_came_through(&self) -> bool {
+        let Some(node) = self.node.as_ref().filter(|node| node.mode.enforces()) else {
+            return false;
+        };
+        let hooks = self
+            .attends_to()
+            .into_iter()
+            .flatten()
+            .any(|node| node.has_hooks());
+        let Some((_, noted)) = node.noted_stop().filter(|_| hooks) else {
+            return false;
+        };
+        let cancelled = node.signal.get().map(|(_, at)| at);
+        Deadline::earlier(self.limits().soft, cancelled).is_some_and(|end| end <= noted)
+    }
+
     /// The scope is over and its body is gone; `stopped` unless it ended with a value.
     #[inline]
     pub(super) fn gone(&mut self, stopped: bool) {
@@ -185,6 +204,7 @@ impl State {
     fn note_gone(&mut self, stopped: bool) {
         self.over();
         let cause = self.cause_for_tasks();
+        let stopped = stopped || self.stop_came_through();
         if let Some(own) = self.node.clone() {
             let by_hand = if self.flags.has(Flag::OwnsNode) {
                 own.left(cause, stopped);

@@ -83,6 +83,10 @@ impl Node {
         self.attached(|parts| parts.is_waited_for()) == Some(true)
     }
 
+    pub(crate) fn has_hooks(&self) -> bool {
+        self.attached(|parts| !parts.hooks.is_empty()) == Some(true)
+    }
+
     /// Lets the nearest scope around wait for a reaper.
     pub(super) fn keep_reaper(self: &Arc<Self>, reaper: JoinHandle<()>) {
         let mut reaper = Some(reaper);

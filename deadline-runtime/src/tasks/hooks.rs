@@ -119,7 +119,9 @@ impl AfterStop {
 
 impl Context {
     /// Registers asynchronous work for the case that the scope of this context is stopped or dropped: it runs after the
-    /// body is gone, on a task of its own. A scope that ends with a value drops its hooks unrun.
+    /// body is gone, on a task of its own. A scope that ends with a value drops its hooks unrun, also with an error of the
+    /// program's. A body that meets this scope's own stop as the error of a child, and returns, was stopped, whatever it
+    /// makes of that error; only a `fallback` makes it a value.
     ///
     /// The hook's context is a fresh one: not cancelled, with the request id, and bounded by the
     /// [grace](crate::RootBuilder::grace) of the request, which all hooks that are due at the same time share. They run one
