@@ -115,8 +115,9 @@ pub mod __rt {
         nothing,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
-        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gated, Guard, HandsOut, Holds, Joining, Leaf, Limit, Limited,
+        LimitedOrMissed, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead,
+        returns, stop,
     };
 }
 
