@@ -87,6 +87,7 @@ pub mod http;
 mod scope;
 mod stop;
 mod sync;
+mod tasks;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod time;
@@ -101,6 +102,10 @@ pub use crate::context::{
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Sent, Stopped};
+pub use crate::tasks::{
+    AfterStop, AfterStopOutcome, AfterStopRecord, AfterStopResult, Blocking, Closed, Group,
+    Panicked, StillRunning, Task, TaskError, Tracker, TrackerStats,
+};
 pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration};
 
 /// What the attributes expand to. Not for use by hand: it changes with them.
@@ -112,8 +117,9 @@ pub mod __rt {
         nothing,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
-        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gated, Guard, HandsOut, Holds, Joining, Leaf, Limit, Limited,
+        LimitedOrMissed, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead,
+        returns, stop,
     };
 }
 

@@ -20,7 +20,8 @@ use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
-use crate::sync::{AtomicBool, AtomicU32, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::tasks::{Attached, Due, GRACE, Gauge, Tracker};
 use crate::time::Deadline;
 
 #[allow(
@@ -49,6 +50,16 @@ pub(crate) struct Node {
     attempt: AtomicU32,
     /// Somebody has, or had, a handle of it.
     handed_out: AtomicBool,
+    /// Whether scopes are counted by a tracker.
+    pub(crate) tracked: bool,
+    /// The scope that it was made for has ended.
+    pub(crate) over: AtomicBool,
+    /// How many scopes run under it, where it was made by hand.
+    pub(crate) runs: AtomicUsize,
+    /// Until when what is below it may tidy up, once that is being ended; zero before.
+    closing: AtomicU64,
+    /// Tasks and hooks, if there ever were any.
+    pub(crate) attached: OnceLock<Box<Attached>>,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -94,8 +105,15 @@ pub(crate) struct Request {
     pub(crate) records: OnceLock<Box<Records>>,
     /// When the request's own scope ended.
     pub(crate) ended: OnceLock<Deadline>,
-    /// The request that a shield belongs to: what happens under the shield is recorded there.
+    /// The request that a shield, critical work or a hook belongs to: what happens there is recorded here.
     pub(crate) within: Option<Arc<Node>>,
+    /// It is work that a request left behind, not a request.
+    pub(crate) is_background: bool,
+    pub(crate) tracker: Option<Tracker>,
+    /// How long tasks and hooks may tidy up.
+    pub(crate) grace: Option<Duration>,
+    /// The hooks of stopped scopes.
+    pub(crate) due: OnceLock<Box<Due>>,
     /// The event of its end has been sent.
     pub(crate) told: AtomicBool,
 }
@@ -109,6 +127,14 @@ impl Request {
             overrides: root.request.overrides.clone(),
             within: Some(root.clone()),
             ..Self::default()
+        }
+    }
+
+    /// The same for work that goes on by itself.
+    pub(crate) fn background(node: &Arc<Node>) -> Self {
+        Self {
+            is_background: true,
+            ..Self::within(node)
         }
     }
 }
@@ -167,6 +193,7 @@ impl Node {
         let reports = request.report || around.is_some_and(|node| node.reports);
         let overridden = request.overrides.is_some() || around.is_some_and(|node| node.overridden);
         let attempt = around.map_or(0, |node| node.attempt.load(Ordering::Relaxed));
+        let tracked = request.tracker.is_some() || around.is_some_and(|node| node.tracked);
         Self {
             operation,
             limits,
@@ -181,6 +208,11 @@ impl Node {
             overridden,
             attempt: AtomicU32::new(attempt),
             handed_out: AtomicBool::new(false),
+            tracked,
+            over: AtomicBool::new(false),
+            runs: AtomicUsize::new(0),
+            closing: AtomicU64::new(0),
+            attached: OnceLock::new(),
             request,
             parent,
             key,
@@ -278,9 +310,78 @@ impl Node {
         root.request.records.get_or_init(Box::default)
     }
 
-    fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
+    pub(crate) fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
         let root = self.root_of();
         root.request.within.as_ref().unwrap_or(root)
+    }
+
+    pub(crate) const fn parent(&self) -> Option<&Arc<Self>> {
+        self.parent.as_ref()
+    }
+
+    /// The scope that something belongs to.
+    pub(crate) fn parent_name(&self) -> &'static str {
+        self.parent
+            .as_ref()
+            .map_or(self.operation.name, |node| node.operation.name)
+    }
+
+    /// Whether it is work that a request left behind.
+    pub(crate) fn is_background(self: &Arc<Self>) -> bool {
+        self.root_of().request.is_background
+    }
+
+    pub(crate) fn tracker(self: &Arc<Self>) -> Option<&Tracker> {
+        if !self.tracked {
+            return None;
+        }
+        self.recording_root().request.tracker.as_ref()
+    }
+
+    pub(crate) fn grace(self: &Arc<Self>) -> Duration {
+        self.recording_root().request.grace.unwrap_or(GRACE)
+    }
+
+    /// The hooks that are due in this request.
+    pub(crate) fn due(self: &Arc<Self>) -> &Due {
+        self.recording_root().request.due.get_or_init(Box::default)
+    }
+
+    /// What is below this node is being ended, until then.
+    pub(crate) fn closing_by(&self, until: Deadline) {
+        self.closing.store(until.to_bits(), Ordering::Release);
+    }
+
+    /// `until`, or the end of the grace of whatever around this node is being ended, if that comes first.
+    pub(crate) fn closes_by(&self, until: Deadline) -> Deadline {
+        let mut until = until;
+        let mut next = Some(self);
+        while let Some(node) = next {
+            if let Some(closing) = Deadline::from_bits(node.closing.load(Ordering::Acquire)) {
+                until = until.min(closing);
+            }
+            next = node.parent.as_deref();
+        }
+        until
+    }
+
+    /// Work of this request runs on without anybody to wait for it.
+    pub(crate) fn orphans(self: &Arc<Self>, gauge: Gauge, count: usize) {
+        self.records().with(|all| {
+            all.orphans += count;
+            all.orphans_running += count;
+        });
+        if let Some(tracker) = self.tracker() {
+            tracker.add(gauge, count);
+        }
+    }
+
+    pub(crate) fn orphan_ended(self: &Arc<Self>, gauge: Gauge) {
+        self.records()
+            .with(|all| all.orphans_running = all.orphans_running.saturating_sub(1));
+        if let Some(tracker) = self.tracker() {
+            tracker.sub(gauge);
+        }
     }
 
     /// The outermost scope is over, and with it the request.
@@ -356,6 +457,9 @@ impl Node {
             scopes: all.scopes.clone(),
             omitted: all.omitted,
             unbounded: all.unbounded,
+            orphans: all.orphans,
+            orphans_running: all.orphans_running,
+            after_stop: all.after_stop.clone(),
             missing: all.missing.clone(),
         });
         // They are recorded when they end; read in the order in which they started, the outer one first.
