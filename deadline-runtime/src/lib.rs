@@ -78,6 +78,7 @@
     reason = "opaque code between a deadline and its body copies the whole future at every level"
 )]
 
+pub mod admission;
 mod constant;
 mod context;
 mod figure;

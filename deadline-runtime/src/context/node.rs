@@ -18,6 +18,7 @@ use super::mode::Mode;
 use super::overrides::Table;
 use super::report::{Records, Report};
 use super::signal::Signal;
+use crate::admission::{Kept, Taken};
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
@@ -114,6 +115,8 @@ pub(crate) struct Request {
     pub(crate) grace: Option<Duration>,
     /// The hooks of stopped scopes.
     pub(crate) due: OnceLock<Box<Due>>,
+    /// Slots that were taken for it, if they are still held.
+    pub(crate) slots: OnceLock<Mutex<Vec<Weak<Taken>>>>,
     /// The event of its end has been sent.
     pub(crate) told: AtomicBool,
 }
@@ -313,6 +316,27 @@ impl Node {
     pub(crate) fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
         let root = self.root_of();
         root.request.within.as_ref().unwrap_or(root)
+    }
+
+    /// What the request starts from now on takes up this slot as well.
+    pub(crate) fn keep(self: &Arc<Self>, slot: &Kept) {
+        let slots = self
+            .recording_root()
+            .request
+            .slots
+            .get_or_init(Mutex::default);
+        let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|slot| slot.strong_count() > 0);
+        slots.push(Arc::downgrade(slot));
+    }
+
+    /// The slots that its request takes up.
+    pub(crate) fn kept(self: &Arc<Self>) -> Vec<Kept> {
+        let Some(slots) = self.recording_root().request.slots.get() else {
+            return Vec::new();
+        };
+        let slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(crate) const fn parent(&self) -> Option<&Arc<Self>> {

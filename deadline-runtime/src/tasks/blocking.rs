@@ -189,8 +189,10 @@ impl<T: Send + 'static> Running<T> {
         });
         let (send, result) = oneshot::channel();
         let (inside, ended) = (context.clone(), Ended(closure.clone()));
+        // Slots of the request, which it takes up as long as it runs.
+        let kept = closure.node.kept();
         let handle = tokio::task::spawn_blocking(move || {
-            let (ended, place) = (ended, place);
+            let (ended, place, kept) = (ended, place, kept);
             if !ended.0.begin() {
                 return;
             }
@@ -202,7 +204,7 @@ impl<T: Send + 'static> Running<T> {
                 Err(stopped) => Ok(Err(stopped)),
             };
             // Whoever learns of the result finds the place free.
-            drop(place);
+            drop((place, kept));
             drop(ended);
             let _ = send.send(outcome);
         });

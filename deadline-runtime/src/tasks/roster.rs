@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tracker::Gauge;
+use crate::admission::Kept;
 use crate::context::node::Node;
 
 /// Counts the tasks that have not been dropped yet. When they are given up, what is left are orphans, and stays
@@ -25,6 +26,7 @@ impl Roster {
             node.orphans(Gauge::OrphanTasks, 1);
         }
         Ticket {
+            _kept: node.kept(),
             roster: self.clone(),
             node: node.clone(),
         }
@@ -54,6 +56,8 @@ impl Roster {
 
 /// Says that its task still runs; dropped last of all that the task has.
 pub(super) struct Ticket {
+    /// Slots of the request, which it takes up as long as it runs.
+    _kept: Vec<Kept>,
     roster: Arc<Roster>,
     node: Arc<Node>,
 }

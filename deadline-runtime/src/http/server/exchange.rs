@@ -11,9 +11,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::header::CONNECTION;
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 
+use super::admission::Refusal;
 use super::event::{self, Verdict};
 use super::layer::Shared;
 use super::progress::{Progress, Stage};
@@ -22,6 +24,7 @@ use crate::context::{Context, Mode};
 use crate::http::answer::{self, Answer};
 use crate::http::codec;
 use crate::http::policy::Source;
+use crate::http::shutdown::Open;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Phase};
 use crate::time::{Budget, Deadline, nanos};
@@ -63,6 +66,8 @@ pub(super) struct Exchange {
     /// Between two items of a stream there was more than this.
     silent: Option<Duration>,
     open: bool,
+    /// A shutdown waits for it.
+    _in_flight: Option<Open>,
 }
 
 impl Exchange {
@@ -71,6 +76,7 @@ impl Exchange {
         cx: Context,
         outer: Option<Context>,
         terms: Terms,
+        in_flight: Option<Open>,
     ) -> Self {
         Self {
             open: cx.mode() != Mode::Off,
@@ -82,6 +88,7 @@ impl Exchange {
             over: None,
             polling: false,
             silent: None,
+            _in_flight: in_flight,
         }
     }
 
@@ -129,8 +136,30 @@ impl Exchange {
         .response(stop.cause)
     }
 
+    /// It is not to be run.
+    pub(super) fn refused(self, refusal: Refusal) -> Response<Bytes> {
+        match refusal {
+            Refusal::Malformed(malformed) => self.unreadable(malformed),
+            Refusal::Shutdown { closes } => {
+                let mut response = self.too_late();
+                if closes {
+                    let close = HeaderValue::from_static("close");
+                    response.headers_mut().insert(CONNECTION, close);
+                }
+                response
+            }
+        }
+    }
+
+    /// The server is being shut down.
+    fn too_late(mut self) -> Response<Bytes> {
+        let stop = self.brief(Cause::Shutdown, Phase::Start);
+        self.close(&stop);
+        self.answer(&stop).response(stop.cause)
+    }
+
     /// The caller's deadline cannot be read.
-    pub(super) fn refused(mut self, malformed: codec::Malformed) -> Response<Bytes> {
+    fn unreadable(mut self, malformed: codec::Malformed) -> Response<Bytes> {
         let stop = self.brief(Cause::BadDeadline, Phase::Start);
         self.close(&stop);
         Answer {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tower_layer::Layer;
 
 use super::service::DeadlineService;
-use crate::http::Policy;
+use crate::http::{Policy, Shutdown};
 use crate::scope::TARGET;
 
 /// Runs the service below it inside the deadline of each request.
@@ -45,6 +45,7 @@ pub(super) struct Shared {
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
     pub(super) outermost: bool,
+    pub(super) shutdown: Option<Shutdown>,
     /// How many requests came with a date that was not believed.
     skewed: AtomicU64,
 }
@@ -53,6 +54,7 @@ impl Clone for Shared {
     fn clone(&self) -> Self {
         Self {
             policy: self.policy.clone(),
+            shutdown: self.shutdown.clone(),
             skewed: AtomicU64::new(self.skewed.load(Ordering::Relaxed)),
             ..*self
         }
@@ -94,9 +96,18 @@ impl DeadlineLayer {
                 location: Location::caller(),
                 policy,
                 outermost: false,
+                shutdown: None,
                 skewed: AtomicU64::new(0),
             }),
         }
+    }
+
+    /// Refuses requests once `shutdown` has begun, and shows it those in flight; what they leave running is counted by its
+    /// [tracker](Shutdown::tracker).
+    #[must_use]
+    pub fn shutdown(mut self, shutdown: &Shutdown) -> Self {
+        Arc::make_mut(&mut self.shared).shutdown = Some(shutdown.clone());
+        self
     }
 
     /// Whether nothing outside this layer drops requests but the server itself, when the client has gone. A request that
