@@ -1,5 +1,6 @@
 //! [`AdmittedBody`]: an answer that holds its slot.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -41,6 +42,18 @@ impl<B> AdmittedBody<B> {
             kind: Kind::Services { body },
             slot,
         }
+    }
+}
+
+/// `AdmittedBody(holds a slot)`; what is in it is nobody's business in a log.
+impl<B> fmt::Debug for AdmittedBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = if self.slot.is_some() {
+            "holds a slot"
+        } else {
+            "free"
+        };
+        write!(f, "AdmittedBody({held})")
     }
 }
 
