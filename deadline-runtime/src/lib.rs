@@ -77,12 +77,16 @@
     reason = "opaque code between a deadline and its body copies the whole future at every level"
 )]
 
+mod attempt;
 mod constant;
 mod context;
 mod figure;
 mod fits;
+pub mod hedge;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "retry")]
+pub mod retry;
 mod scope;
 mod stop;
 #[cfg(feature = "test-util")]
@@ -92,6 +96,7 @@ mod trip;
 
 pub use deadline_macros::{budget, checkpoint, deadline, shield};
 
+pub use crate::attempt::{Attempt, AttemptCounts, AttemptOutcome, AttemptRecord};
 pub use crate::context::{
     Cancelled, Context, Missing, Mode, Outcome, Report, RootBuilder, ScopeRecord, UnknownMode,
     timeout,

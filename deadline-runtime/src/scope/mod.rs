@@ -36,3 +36,4 @@ pub(crate) use self::outcome::TARGET;
 pub use self::run::Run;
 pub use self::scoped::{Carry, CarryBy, Fallback, OnStop, Parent, Scoped};
 pub use self::shield::Shield;
+pub(crate) use self::timer::Timer;
