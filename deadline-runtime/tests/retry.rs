@@ -945,6 +945,20 @@ async fn where_nothing_is_enforced_only_the_programs_own_cap_holds() {
             .unwrap();
         assert_eq!(outcome.unwrap(), 4, "{mode}");
         assert_eq!(begun.elapsed(), ms(240), "{mode}");
+
+        // And without a cap nothing does.
+        let request = Context::builder("request")
+            .budget(Budget::new(ms(100)))
+            .mode(mode)
+            .build();
+        let outcome: Result<(), AppError> = request
+            .run(STEADY.reserve(ms(50)).run(|_| async {
+                sleep(ms(500)).await;
+                Ok(())
+            }))
+            .await
+            .unwrap();
+        assert!(outcome.is_ok(), "{mode}");
     }
 }
 

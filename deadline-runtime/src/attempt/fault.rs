@@ -140,6 +140,16 @@ impl<E> Failure<E> {
         }
     }
 
+    /// The error where the scope around was stopped meanwhile: a stop, with the real error behind it if there was one.
+    pub(crate) fn in_stopped_scope(self, kind: Kind<E>, last: Option<E>, own: Stopped) -> E {
+        let stop = self.stop(kind).is_some();
+        match (self, last) {
+            (Self::Stopped(stopped), last) => kind.error(stopped, last),
+            (Self::Error(_), Some(last)) if stop => kind.error(own, Some(last)),
+            (Self::Error(error), _) => error,
+        }
+    }
+
     /// What to keep of this failure and those before it when another attempt is made.
     pub(crate) fn keep(self, kind: Kind<E>, last: Option<E>) -> Option<E> {
         let stop = self.stop(kind).is_some();

@@ -55,19 +55,21 @@ impl<F: Future> Trial<F> {
             Some(granted) => Budget::new(granted),
             None => Budget::inherited(),
         };
-        let context = Context::below(
-            current::inherit(),
-            place.name,
-            budget,
-            place.location,
-            plan.cap.is_some(),
-        );
+        // A cap is the program's own limit and holds in every mode.
+        let always = plan.cap.is_some();
+        let parent = current::inherit();
+        let context = Context::below(parent, place.name, budget, place.location, always);
         let attempt = Attempt { number, granted };
         let future = context.enter(|| make(attempt));
+        let node = context.node().cloned();
         Self {
             attempt,
             started: around.now,
-            run: Run::always(context.node().cloned(), future),
+            run: if always {
+                Run::always(node, future)
+            } else {
+                Run::new(node, false, future)
+            },
             context,
         }
     }

@@ -360,13 +360,7 @@ where
             After::End(failure.into_error(kind, this.last.take()))
         };
         if let Some(own) = own_stop(place, true) {
-            return After::End(match (failure, this.last.take()) {
-                (Failure::Stopped(stopped), last) => kind.error(stopped, last),
-                (Failure::Error(error), Some(last)) if (kind.stop)(&error).is_some() => {
-                    kind.error(own, Some(last))
-                }
-                (Failure::Error(error), _) => error,
-            });
+            return After::End(failure.in_stopped_scope(kind, this.last.take(), own));
         }
         if *this.made >= this.rules.attempts {
             return give_up("no further attempt: all were made", failure);
