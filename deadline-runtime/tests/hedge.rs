@@ -416,18 +416,17 @@ async fn losers_tidy_up_and_are_gone_before_the_winner_is_returned() {
                     }
                     let _guard = Guard(events.clone(), "dropped");
                     let seen = events.clone();
-                    let slow: Result<u32, Stopped> =
-                        scoped!(Millis<900>, "slow".cleanup(50), {
-                            match common::rt::guard(pending::<()>()).await {
-                                Ok(()) => Ok(1),
-                                Err(stopped) => {
-                                    assert_eq!(stopped.cause(), Cause::Superseded);
-                                    seen.note("tidied up");
-                                    Err(stopped)
-                                }
+                    let slow: Result<u32, Stopped> = scoped!(Millis<900>, "slow".cleanup(50), {
+                        match common::rt::guard(pending::<()>()).await {
+                            Ok(()) => Ok(1),
+                            Err(stopped) => {
+                                assert_eq!(stopped.cause(), Cause::Superseded);
+                                seen.note("tidied up");
+                                Err(stopped)
                             }
-                        })
-                        .await;
+                        }
+                    })
+                    .await;
                     Ok(slow?)
                 }
             })
@@ -584,7 +583,10 @@ async fn losers_count_in_the_latency_with_what_they_took() {
     assert_eq!(outcome.unwrap(), 2);
     let near = |percent, millis| {
         let seen = latency.percentile(percent).unwrap();
-        assert!(seen >= ms(millis) && seen <= ms(millis) * 33 / 32, "{seen:?}");
+        assert!(
+            seen >= ms(millis) && seen <= ms(millis) * 33 / 32,
+            "{seen:?}"
+        );
     };
     near(50, 10);
     near(100, 60);
@@ -641,7 +643,11 @@ async fn attempts_that_fail_at_once_do_not_hold_the_thread() {
         Err(stopped) => Some(stopped),
     };
     assert!(client.await.unwrap());
-    assert_eq!(stopped.map(|stopped| stopped.cause()), None, "the real error is what comes back");
+    assert_eq!(
+        stopped.map(|stopped| stopped.cause()),
+        None,
+        "the real error is what comes back"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ use deadline_runtime::{
     AttemptCounts, AttemptOutcome, Attempts, Budget, Budgeted, Cause, Context, Millis, Mode, Phase,
     Stopped, Unbudgeted, deadline, timeout,
 };
+use proptest::prelude::*;
 use tokio::time::{Instant, sleep};
 
 /// An error enum as users write them.
@@ -190,7 +191,10 @@ async fn the_own_deadline_is_never_tried_again() {
             .await
     })
     .await;
-    assert_eq!(outcome.unwrap_err().stopped().cause(), Cause::DeadlineExceeded);
+    assert_eq!(
+        outcome.unwrap_err().stopped().cause(),
+        Cause::DeadlineExceeded
+    );
     assert_eq!(balanced(&counts), [0, 0, 1, 0, 0]);
 }
 
@@ -218,21 +222,23 @@ async fn the_own_deadline_is_recognised_by_identity_and_not_by_its_word() {
     // The function around has a budget of its own: its stop is called a dependency's timeout.
     let counts = AttemptCounts::default();
     let passed_on = counts.clone();
-    let outcome: Result<Result<(), Hidden>, Stopped> =
-        scoped!(Millis<120>, "load".reserve(20), {
-            let retried = STEADY
-                .run(|_| async {
-                    sleep(ms(200)).await;
-                    Ok::<_, Hidden>(())
-                })
-                .when(|_| true)
-                .counts(&passed_on)
-                .await;
-            Ok(retried)
-        })
-        .await;
+    let outcome: Result<Result<(), Hidden>, Stopped> = scoped!(Millis<120>, "load".reserve(20), {
+        let retried = STEADY
+            .run(|_| async {
+                sleep(ms(200)).await;
+                Ok::<_, Hidden>(())
+            })
+            .when(|_| true)
+            .counts(&passed_on)
+            .await;
+        Ok(retried)
+    })
+    .await;
     let error = outcome.unwrap().unwrap_err();
-    assert_eq!(Stopped::find(&error).unwrap().limited_by().operation(), "load");
+    assert_eq!(
+        Stopped::find(&error).unwrap().limited_by().operation(),
+        "load"
+    );
     assert_eq!(counts.started(), 1);
 
     // And a callee calls the cap of an attempt the deadline, since it is its parent's: there is time left.
@@ -446,13 +452,20 @@ async fn nothing_fails_over_after_a_shared_deadline() {
             .attempts(2)
             .run(|attempt| {
                 replicas.note(attempt.number);
-                async move { timeout(ms(400), pending::<()>()).await.map_err(AppError::from) }
+                async move {
+                    timeout(ms(400), pending::<()>())
+                        .await
+                        .map_err(AppError::from)
+                }
             })
             .when(|_| true)
             .await
     })
     .await;
-    assert_eq!(outcome.unwrap_err().stopped().cause(), Cause::DeadlineExceeded);
+    assert_eq!(
+        outcome.unwrap_err().stopped().cause(),
+        Cause::DeadlineExceeded
+    );
     assert_eq!(replicas.all(), [1], "the second replica was asked");
 
     // A fault with time left is another matter.
@@ -617,7 +630,10 @@ async fn a_charge_that_timed_out_is_not_made_again() {
             .await
     })
     .await;
-    assert_eq!(outcome.unwrap_err().stopped().cause(), Cause::DependencyTimeout);
+    assert_eq!(
+        outcome.unwrap_err().stopped().cause(),
+        Cause::DependencyTimeout
+    );
     assert_eq!(effects.all().len(), 1);
 
     // Nor one that failed in a way that says nothing.
@@ -780,9 +796,14 @@ async fn the_errors_of_real_programs_work_as_they_are() {
 async fn only_a_retry_takes_from_the_budget() {
     let budget = RetryBudget::default();
     for _ in 0..1_000 {
-        within(1_000, STEADY.run(|_| async { Ok::<_, AppError>(()) }).budget(&budget))
-            .await
-            .unwrap();
+        within(
+            1_000,
+            STEADY
+                .run(|_| async { Ok::<_, AppError>(()) })
+                .budget(&budget),
+        )
+        .await
+        .unwrap();
     }
     assert_eq!(budget.available(), 10);
     // An error that is not worth another attempt costs nothing either.
@@ -863,14 +884,26 @@ async fn every_attempt_is_counted_once_also_if_it_is_dropped() {
     let all: Vec<_> = records
         .all()
         .iter()
-        .map(|record| (record.number, record.started, record.elapsed, record.outcome))
+        .map(|record| {
+            (
+                record.number,
+                record.started,
+                record.elapsed,
+                record.outcome,
+            )
+        })
         .collect();
     assert_eq!(
         all,
         [
             (1, ms(0), ms(10), AttemptOutcome::Failed),
             (2, ms(10), ms(10), AttemptOutcome::Failed),
-            (3, ms(20), ms(30), AttemptOutcome::Cancelled(Cause::Abandoned)),
+            (
+                3,
+                ms(20),
+                ms(30),
+                AttemptOutcome::Cancelled(Cause::Abandoned)
+            ),
         ]
     );
 }
@@ -993,7 +1026,11 @@ async fn what_was_tried_again_is_not_the_stop_of_the_request() {
         .iter()
         .map(|scope| (scope.operation, scope.outcome.to_string()))
         .collect();
-    assert_eq!(names.iter().filter(|(name, _)| *name == "fetch").count(), 2, "{names:?}");
+    assert_eq!(
+        names.iter().filter(|(name, _)| *name == "fetch").count(),
+        2,
+        "{names:?}"
+    );
 }
 
 // In the type.
@@ -1007,7 +1044,11 @@ async fn checked() -> Result<u32, Stopped> {
     FETCH
         .run(|attempt| async move {
             sleep(ms(299)).await;
-            if attempt.is_first() { pending().await } else { Ok(attempt.number) }
+            if attempt.is_first() {
+                pending().await
+            } else {
+                Ok(attempt.number)
+            }
         })
         .await
 }
@@ -1026,9 +1067,8 @@ async fn the_figures_of_the_type_are_those_that_hold() {
 async fn waits_are_shortened_to_what_the_type_allows() {
     const DOUBLING: Backoff =
         Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1)).without_jitter();
-    const PATIENT: Retry<Attempts<4, 10, 25>> = Retry::idempotent("fetch")
-        .backoff(DOUBLING)
-        .checked();
+    const PATIENT: Retry<Attempts<4, 10, 25>> =
+        Retry::idempotent("fetch").backoff(DOUBLING).checked();
     let starts = Log::default();
     let begun = Instant::now();
     let outcome: Result<(), AppError> = PATIENT
@@ -1085,4 +1125,188 @@ async fn a_cancel_during_a_wait_keeps_the_real_error() {
     assert_eq!(begun.elapsed(), ms(30));
     assert_eq!(stopped.cause(), Cause::ClientCancelled);
     assert_eq!(behind(&stopped), Some(1));
+}
+
+/// What an attempt does.
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Succeeds,
+    Fails,
+    /// Returns the stop of a limit inside it.
+    TimesOut(u64),
+    Hangs,
+    /// Asks to be left alone for a while.
+    Pushes(u64),
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    budget: u64,
+    reserved: u64,
+    attempts: u32,
+    cap: Option<u64>,
+    least: u64,
+    reserve: u64,
+    base: u64,
+    most: u64,
+    seed: Option<u64>,
+    idempotent: bool,
+    tokens: u32,
+    outcomes: Vec<(u64, Does)>,
+}
+
+fn does() -> impl Strategy<Value = Does> {
+    prop_oneof![
+        1 => Just(Does::Succeeds),
+        4 => Just(Does::Fails),
+        2 => (1_u64..80).prop_map(Does::TimesOut),
+        1 => Just(Does::Hangs),
+        1 => (0_u64..200).prop_map(Does::Pushes),
+    ]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let policy = (
+        1_u64..600,
+        0_u64..40,
+        1_u32..12,
+        proptest::option::of(1_u64..200),
+        0_u64..80,
+        0_u64..80,
+    );
+    let waits = (0_u64..60, 0_u64..150, proptest::option::of(any::<u64>()));
+    let outcomes = proptest::collection::vec((0_u64..150, does()), 12);
+    (
+        policy,
+        waits,
+        proptest::bool::weighted(0.9),
+        0_u32..12,
+        outcomes,
+    )
+        .prop_map(|(policy, waits, idempotent, tokens, outcomes)| {
+            let (budget, reserved, attempts, cap, least, reserve) = policy;
+            let (base, most, seed) = waits;
+            Case {
+                budget,
+                reserved,
+                attempts,
+                cap,
+                least,
+                reserve,
+                base,
+                most,
+                seed,
+                idempotent,
+                tokens,
+                outcomes,
+            }
+        })
+}
+
+async fn attempt(takes: u64, does: Does, number: u32) -> Result<u32, AppError> {
+    sleep(ms(takes)).await;
+    match does {
+        Does::Succeeds => Ok(number),
+        Does::Fails | Does::Pushes(_) => Err(AppError::Real(number)),
+        Does::Hangs => pending().await,
+        Does::TimesOut(limit) => {
+            timeout(ms(limit), pending::<()>()).await?;
+            Ok(number)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+    #[test]
+    fn whatever_the_policy_the_rules_hold(case in case()) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let counts = AttemptCounts::default();
+            let starts = Log::default();
+            let ended = Log::default();
+            let listener = ended.clone();
+            let tokens = RetryBudget::new(case.tokens, 10);
+            let backoff = Backoff::exponential(ms(case.base), ms(case.most));
+            let backoff = match case.seed {
+                Some(seed) => backoff.seed(seed),
+                None => backoff.without_jitter(),
+            };
+            let policy = if case.idempotent {
+                Retry::idempotent("fetch")
+            } else {
+                Retry::non_idempotent("fetch")
+            };
+            let mut policy = policy
+                .attempts(case.attempts)
+                .min_attempt(ms(case.least))
+                .reserve(ms(case.reserve))
+                .backoff(backoff);
+            if let Some(cap) = case.cap {
+                policy = policy.attempt_cap(ms(cap));
+            }
+            let budget = Budget::new(ms(case.budget + case.reserved)).reserve(ms(case.reserved));
+            let begun = Instant::now();
+            let outcomes = &case.outcomes;
+            let outcome = Context::root("request", budget)
+                .run(policy
+                    .run(|this| {
+                        starts.note((begun.elapsed(), this.granted.unwrap()));
+                        assert_eq!(Context::current().remaining(), this.granted);
+                        let (takes, does) = outcomes[(this.number as usize - 1) % 12];
+                        attempt(takes, does, this.number)
+                    })
+                    .retry_after(|error| match error {
+                        AppError::Real(number) => match outcomes[(*number as usize - 1) % 12].1 {
+                            Does::Pushes(wait) => Some(ms(wait)),
+                            _ => None,
+                        },
+                        AppError::Stopped(_) => None,
+                    })
+                    .budget(&tokens)
+                    .counts(&counts)
+                    .on_attempt(move |record| listener.note(*record)))
+                .await;
+            let budget = ms(case.budget);
+            assert!(begun.elapsed() <= budget + ms(5), "past its end by more than the slack of a reserve");
+            let starts = starts.all();
+            for (at, granted) in &starts {
+                // It began in time, with what it needs, and what it may take leaves the reserve alone.
+                assert!(*at + ms(case.least.max(1) + case.reserve) <= budget);
+                assert!(*granted <= budget - *at - ms(case.reserve));
+                assert!(case.cap.is_none_or(|cap| *granted <= ms(cap)));
+            }
+            assert_eq!(starts.len() as u64, counts.started());
+            assert!(starts.len() <= case.attempts as usize);
+            if !case.idempotent {
+                assert!(starts.len() <= 1);
+            }
+            assert!(starts.len() <= 1 + (case.tokens as usize).div_ceil(2));
+            assert!(tokens.available() <= u64::from(case.tokens));
+            let [succeeded, ..] = balanced(&counts);
+            assert_eq!(ended.all().len() as u64, counts.started());
+            match outcome.unwrap() {
+                Ok(number) => assert_eq!((succeeded, u64::from(number)), (1, counts.started())),
+                Err(AppError::Real(number)) => {
+                    assert_eq!((succeeded, u64::from(number)), (0, counts.started()));
+                }
+                Err(AppError::Stopped(stopped)) => {
+                    assert_eq!(succeeded, 0);
+                    // No real error is lost behind a refusal of ours or the request's end; what the last attempt returned
+                    // comes back as it is.
+                    let failed = ended
+                        .all()
+                        .iter()
+                        .any(|one| one.outcome == AttemptOutcome::Failed);
+                    let own = stopped.cause() == Cause::LocalBudgetRejected
+                        || stopped.limited_by().operation() == "request";
+                    assert!(!failed || !own || behind(&stopped).is_some(), "{stopped:?}");
+                }
+            }
+        });
+    }
 }

@@ -88,10 +88,9 @@ pub(crate) fn refusal(
     attempts: u32,
     started: Deadline,
 ) -> Stopped {
-    let (limit, deadline, path) = current::with_below(|frame, below| {
-        (frame.limit(), frame.limits.soft, frame.path(&below))
-    })
-    .unwrap_or((own_limit(place), None, Vec::new()));
+    let (limit, deadline, path) =
+        current::with_below(|frame, below| (frame.limit(), frame.limits.soft, frame.path(&below)))
+            .unwrap_or((own_limit(place), None, Vec::new()));
     let now = Deadline::now();
     let stopped = Stopped::new(Details {
         needed: Some(needed),
@@ -112,13 +111,30 @@ pub(crate) fn refusal(
     stopped
 }
 
-/// What an error carried is over and done with: another attempt was made.
+/// What an error carried is over and done with: another attempt was made. So is what was noted inside of the same limit.
 pub(crate) fn forget(stopped: &Stopped) {
     current::with(|frame| {
-        if let Some(node) = &frame.node {
-            node.forget_stop(stopped);
-        }
+        let Some(node) = &frame.node else { return };
+        node.forget_stop(stopped);
+        let limit = stopped.brief().deadline;
+        node.records().with(|all| {
+            all.stop
+                .take_if(|(last, _)| limit.is_some() && last.deadline == limit);
+        });
     });
+}
+
+/// Does something whose stops are nobody's error.
+pub(crate) fn unnoted<R>(work: impl FnOnce() -> R) -> R {
+    let node = current::with(|frame| frame.node.clone()).flatten();
+    let before = node
+        .as_ref()
+        .map(|node| node.records().with(|all| all.stop));
+    let done = work();
+    if let Some((node, before)) = node.zip(before) {
+        node.records().with(|all| all.stop = before);
+    }
+    done
 }
 
 /// Says where the running scope waits.

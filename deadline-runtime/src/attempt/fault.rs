@@ -11,7 +11,7 @@ use crate::stop::{Cause, Stopped};
 /// `From<Stopped>`, and for `anyhow::Error`, `eyre::Report` and `Box<dyn Error + Send + Sync>`, which are no errors themselves
 /// but point at one. The parameter keeps the two kinds apart and is always inferred.
 #[diagnostic::on_unimplemented(
-    message = "attempts that end with `{Self}` cannot be tried again under a deadline",
+    message = "attempts under a deadline cannot end with `{Self}`",
     label = "this error has no place for a stop, or is no error that could be the source of one",
     note = "write `impl From<deadline_runtime::Stopped> for {Self}` and `impl std::error::Error for {Self}`",
     note = "`anyhow::Error`, `eyre::Report` and `Box<dyn Error + Send + Sync>` work as they are"
@@ -51,9 +51,7 @@ impl<E: Error + From<Stopped> + Send + Sync + 'static> Fault<ByValue> for E {
 #[diagnostic::do_not_recommend]
 impl<E> Fault<ByDeref> for E
 where
-    E: Deref<Target = dyn Error + Send + Sync>
-        + From<Stopped>
-        + Into<Box<dyn Error + Send + Sync>>,
+    E: Deref<Target = dyn Error + Send + Sync> + From<Stopped> + Into<Box<dyn Error + Send + Sync>>,
 {
     fn stop(&self) -> Option<&Stopped> {
         Stopped::find(&**self)

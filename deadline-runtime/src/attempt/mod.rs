@@ -14,9 +14,9 @@ mod tokens;
 mod trial;
 mod watch;
 
-pub(crate) use self::around::{Around, Place, forget, own_stop, refusal, waits_at};
 #[cfg(feature = "retry")]
 pub(crate) use self::around::is_stopped;
+pub(crate) use self::around::{Around, Place, forget, own_stop, refusal, unnoted, waits_at};
 pub use self::counts::AttemptCounts;
 pub use self::fault::Fault;
 pub(crate) use self::fault::{Failure, Kind, worth_another};

@@ -12,7 +12,7 @@ use super::latency::Latency;
 use super::policy::Rules;
 use crate::attempt::{
     Around, Attempt, AttemptCounts, AttemptOutcome, AttemptRecord, Failure, Kind, Place, Trial,
-    Watch, forget, outcome, own_stop, refusal, waits_at,
+    Watch, forget, outcome, own_stop, refusal, unnoted, waits_at, worth_another,
 };
 use crate::figure::Budgeted;
 use crate::scope::Timer;
@@ -298,7 +298,7 @@ where
                             latency.record(record.elapsed);
                         }
                         flights.as_mut().project().watch.ended(&record);
-                        flights.supersede(latency, cx);
+                        unnoted(|| flights.supersede(latency, cx));
                         *this.closed = Some(Closed::Over);
                         if let Some(stopped) =
                             this.held.as_ref().and_then(|held| held.stop(*this.kind))
@@ -311,9 +311,7 @@ where
                         flights.as_mut().project().watch.ended(&record);
                         let worth = match &failure {
                             Failure::Error(error) => (this.worth)(error),
-                            Failure::Stopped(stopped) => {
-                                crate::attempt::worth_another(stopped.cause())
-                            }
+                            Failure::Stopped(stopped) => worth_another(stopped.cause()),
                         };
                         if worth {
                             *this.due = Some(Deadline::now());
@@ -395,12 +393,14 @@ where
         } else if own_stop(place, true).is_some() {
             watch.denied(number, STOPPED);
             Some(Closed::Enough)
-        } else if let Some((needs, has)) =
-            around.lacks(Duration::ZERO, plan.least, plan.reserve)
-        {
+        } else if let Some((needs, has)) = around.lacks(Duration::ZERO, plan.least, plan.reserve) {
             watch.denied(number, NO_TIME);
             Some(Closed::NoTime(needs, has))
-        } else if this.budget.as_ref().is_some_and(|budget| !budget.withdraw()) {
+        } else if this
+            .budget
+            .as_ref()
+            .is_some_and(|budget| !budget.withdraw())
+        {
             watch.denied(number, "the dependency's budget for extra load is used up");
             Some(Closed::Enough)
         } else {

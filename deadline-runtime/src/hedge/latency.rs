@@ -171,7 +171,10 @@ impl Window {
 /// Which bucket a latency belongs to; very long ones share the last.
 fn index_of(latency: Duration) -> usize {
     let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
-    let shift = micros.checked_ilog2().unwrap_or(0).saturating_sub(STEP_BITS);
+    let shift = micros
+        .checked_ilog2()
+        .unwrap_or(0)
+        .saturating_sub(STEP_BITS);
     // Of the highest bits the first is always set, so that each power of two begins where the one before ends.
     let index = u64::from(shift) * STEPS + (micros >> shift);
     usize::try_from(index).map_or(BUCKETS - 1, |index| index.min(BUCKETS - 1))

@@ -229,10 +229,7 @@ mod tests {
         assert_ne!(all, drawn(2));
         let below_half = all.iter().filter(|wait| **wait < MOST / 2).count();
         assert!((400..600).contains(&below_half), "{below_half} of 1000");
-        assert!(
-            all.iter()
-                .all(|wait| !wait.is_zero() && *wait <= MOST)
-        );
+        assert!(all.iter().all(|wait| !wait.is_zero() && *wait <= MOST));
     }
 
     #[test]

@@ -116,6 +116,9 @@ pin_project! {
     }
 }
 
+/// What is asked about errors unless a closure is given.
+pub type Judge<E> = fn(&E) -> Advice;
+
 /// What comes after a failure.
 enum After<E> {
     Retry(Duration, Failure<E>),
@@ -170,10 +173,7 @@ impl<B, M, F, E, J> Retrying<B, M, F, E, J> {
     }
 
     /// Which of the errors that attempts return are worth another one.
-    pub fn when(
-        self,
-        worth: impl Fn(&E) -> bool,
-    ) -> Retrying<B, M, F, E, impl Fn(&E) -> Advice>
+    pub fn when(self, worth: impl Fn(&E) -> bool) -> Retrying<B, M, F, E, impl Fn(&E) -> Advice>
     where
         J: Fn(&E) -> Advice,
     {
@@ -205,11 +205,11 @@ impl<B, M, F, E, J> Retrying<B, M, F, E, J> {
     }
 
     /// Asks the errors themselves.
-    pub fn classified(self) -> Retrying<B, M, F, E, fn(&E) -> Advice>
+    pub fn classified(self) -> Retrying<B, M, F, E, Judge<E>>
     where
         E: Retryable,
     {
-        self.judged(|_| E::advice as fn(&E) -> Advice)
+        self.judged(|_| E::advice as Judge<E>)
     }
 
     fn judged<A>(self, judge: impl FnOnce(J) -> A) -> Retrying<B, M, F, E, A> {
@@ -255,7 +255,9 @@ where
                         Ok(_) => AttemptOutcome::Succeeded,
                         Err(failure) => outcome(failure, *this.kind),
                     };
-                    let record = tries.watch.record(attempt, started, result, Deadline::now());
+                    let record = tries
+                        .watch
+                        .record(attempt, started, result, Deadline::now());
                     tries.phase.set(Phase::Over);
                     tries.watch.ended(&record);
                     let failure = match ended {
@@ -332,7 +334,11 @@ where
             });
         }
         if let Some(failure) = held {
-            if this.budget.as_ref().is_some_and(|budget| !budget.withdraw()) {
+            if this
+                .budget
+                .as_ref()
+                .is_some_and(|budget| !budget.withdraw())
+            {
                 tries.watch.denied(number, NO_TOKENS);
                 return end(failure.into_error(kind, this.last.take()));
             }
@@ -374,17 +380,17 @@ where
             return give_up("no further attempt: it would fail as well", failure);
         }
         if !this.rules.idempotent && advice.sent == Sent::Unknown {
-            return give_up("no further attempt: this one may have taken effect", failure);
+            return give_up(
+                "no further attempt: this one may have taken effect",
+                failure,
+            );
         }
-        let wait = match advice.pushback {
-            Some(Pushback::After(wait)) => wait,
-            _ => {
-                let waits = this
-                    .waits
-                    .get_or_insert_with(|| this.rules.backoff.waits());
-                let wait = waits.next();
-                this.allowed.map_or(wait, |allowed| wait.min(allowed))
-            }
+        let wait = if let Some(Pushback::After(wait)) = advice.pushback {
+            wait
+        } else {
+            let waits = this.waits.get_or_insert_with(|| this.rules.backoff.waits());
+            let wait = waits.next();
+            this.allowed.map_or(wait, |allowed| wait.min(allowed))
         };
         let around = Around::look();
         let plan = &this.rules.plan;

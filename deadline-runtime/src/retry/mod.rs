@@ -127,6 +127,6 @@ mod policy;
 pub use self::advice::{Advice, Pushback, Retryable, Sent};
 pub use self::backoff::Backoff;
 pub use self::budget::RetryBudget;
-pub use self::future::Retrying;
+pub use self::future::{Judge, Retrying};
 pub use self::policy::Retry;
 pub use crate::attempt::Fault;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::advice::Advice;
 use super::backoff::Backoff;
-use super::future::Retrying;
+use super::future::{Judge, Retrying};
 use crate::attempt::{Attempt, Fault, Kind, Place, Plan};
 use crate::figure::{Attempts, Unbudgeted};
 
@@ -173,7 +173,7 @@ impl<B> Retry<B> {
     /// # Errors
     /// The attempts' own error type; the [module](super#what-comes-back) says which one.
     #[track_caller]
-    pub fn run<K, M, F, T, E>(&self, make: M) -> Retrying<B, M, F, E, fn(&E) -> Advice>
+    pub fn run<K, M, F, T, E>(&self, make: M) -> Retrying<B, M, F, E, Judge<E>>
     where
         M: FnMut(Attempt) -> F,
         F: Future<Output = Result<T, E>>,
