@@ -20,15 +20,20 @@ pub(crate) struct Around {
     pub(crate) now: Deadline,
     /// The end of its work; `None` where there is none, or where it is not enforced.
     soft: Option<Deadline>,
+    /// Whether it is stopped: by its end, or by a cancel.
+    pub(crate) stopped: bool,
 }
 
 impl Around {
+    /// Reads the clock once.
     pub(crate) fn look() -> Self {
-        let soft = current::with(|frame| frame.limits.soft.filter(|_| frame.mode.enforces()));
-        Self {
-            now: Deadline::now(),
-            soft: soft.flatten(),
-        }
+        let now = Deadline::now();
+        let (soft, stopped) = current::with(|frame| {
+            let soft = frame.limits.soft.filter(|_| frame.mode.enforces());
+            (soft, frame.stopped(|| now).is_some())
+        })
+        .unwrap_or_default();
+        Self { now, soft, stopped }
     }
 
     /// `None` is unlimited.
@@ -62,23 +67,29 @@ impl Around {
     }
 }
 
-/// The stop of the scope around, if it is stopped: by identity, whatever an error inside calls its cause.
-pub(crate) fn own_stop(place: Place, begun: bool) -> Option<Stopped> {
-    current::with_below(|frame, below| {
+/// The stop of the scope around: by identity, whatever an error inside calls its cause.
+#[cold]
+pub(crate) fn own_stop(place: Place, begun: bool) -> Stopped {
+    let stop = current::with_below(|frame, below| {
         let now = Deadline::now();
-        let cause = frame.stopped(|| now)?;
+        let cause = frame.stopped(|| now).unwrap_or(Cause::DeadlineExceeded);
         let phase = if begun { Phase::Wait } else { Phase::Start };
         let stopped = frame.stop_error(cause, phase, now, place.location, frame.path(&below));
         frame.note_stop(&stopped);
-        Some(stopped)
+        stopped
+    });
+    // Without a scope there is none that could be stopped.
+    stop.unwrap_or_else(|| {
+        Stopped::new(Details::of(Brief {
+            cause: Cause::DeadlineExceeded,
+            phase: Phase::Start,
+            operation: place.name,
+            limit: own_limit(place),
+            deadline: None,
+            budget: None,
+            elapsed: Duration::ZERO,
+        }))
     })
-    .flatten()
-}
-
-/// Whether the scope around is stopped.
-#[cfg(feature = "retry")]
-pub(crate) fn is_stopped() -> bool {
-    current::with(|frame| frame.stopped(Deadline::now).is_some()) == Some(true)
 }
 
 /// The error of a next attempt that would not fit.

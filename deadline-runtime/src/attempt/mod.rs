@@ -14,8 +14,6 @@ mod tokens;
 mod trial;
 mod watch;
 
-#[cfg(feature = "retry")]
-pub(crate) use self::around::is_stopped;
 pub(crate) use self::around::{Around, Place, forget, own_stop, refusal, unnoted, waits_at};
 pub use self::counts::AttemptCounts;
 pub use self::fault::Fault;

@@ -1,10 +1,8 @@
 //! [`Watch`]: who is told when an attempt begins and ends.
 
-use std::time::Duration;
-
 use super::around::Place;
 use super::counts::AttemptCounts;
-use super::record::{Attempt, AttemptRecord};
+use super::record::{Attempt, AttemptOutcome, AttemptRecord};
 use crate::scope::TARGET;
 use crate::time::{Deadline, Short};
 
@@ -15,7 +13,7 @@ type Listener = Box<dyn FnMut(&AttemptRecord) + Send>;
 pub(crate) struct Watch {
     pub(crate) place: Place,
     /// When the first attempt began.
-    started: Option<Deadline>,
+    first: Option<Deadline>,
     pub(crate) counts: Option<AttemptCounts>,
     pub(crate) listener: Option<Listener>,
 }
@@ -24,32 +22,60 @@ impl Watch {
     pub(crate) const fn new(place: Place) -> Self {
         Self {
             place,
-            started: None,
+            first: None,
             counts: None,
             listener: None,
         }
     }
 
     pub(crate) fn begun(&mut self, at: Deadline) {
-        self.started.get_or_insert(at);
+        self.first.get_or_insert(at);
         if let Some(counts) = &self.counts {
             counts.start();
         }
     }
 
-    pub(crate) fn since_first(&self, at: Deadline) -> Duration {
-        self.started
-            .map_or(Duration::ZERO, |started| at.since(started))
-    }
-
     pub(crate) fn first(&self) -> Deadline {
-        self.started.unwrap_or_else(Deadline::now)
+        self.first.unwrap_or_else(Deadline::now)
     }
 
-    pub(crate) fn ended(&mut self, record: &AttemptRecord) {
+    /// An attempt is over. What nobody wants to know is not found out.
+    pub(crate) fn ended(
+        &mut self,
+        attempt: Attempt,
+        started: Deadline,
+        outcome: AttemptOutcome,
+        told: Option<Deadline>,
+    ) {
         if let Some(counts) = &self.counts {
-            counts.end(record.outcome);
+            counts.end(outcome);
         }
+        if self.listener.is_some() || tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
+            self.tell(attempt, started, outcome, told);
+        }
+    }
+
+    #[inline(never)]
+    fn tell(
+        &mut self,
+        attempt: Attempt,
+        started: Deadline,
+        outcome: AttemptOutcome,
+        told: Option<Deadline>,
+    ) {
+        // Destructors may run where there is no clock.
+        let Some(now) = Deadline::now_if_any() else {
+            return;
+        };
+        let record = AttemptRecord {
+            operation: self.place.name,
+            number: attempt.number,
+            started: started.since(self.first.unwrap_or(started)),
+            granted: attempt.granted,
+            elapsed: now.since(started),
+            outcome,
+            stop_lag: told.map(|told| now.since(told)),
+        };
         tracing::debug!(
             target: TARGET,
             op = record.operation,
@@ -61,7 +87,7 @@ impl Watch {
             record.outcome
         );
         if let Some(listener) = &mut self.listener {
-            listener(record);
+            listener(&record);
         }
     }
 
@@ -71,23 +97,5 @@ impl Watch {
             counts.deny();
         }
         tracing::debug!(target: TARGET, op = self.place.name, attempt = number, "attempt {number} is not made: {why}");
-    }
-
-    pub(crate) fn record(
-        &self,
-        attempt: Attempt,
-        started: Deadline,
-        outcome: super::AttemptOutcome,
-        now: Deadline,
-    ) -> AttemptRecord {
-        AttemptRecord {
-            operation: self.place.name,
-            number: attempt.number,
-            started: self.since_first(started),
-            granted: attempt.granted,
-            elapsed: now.since(started),
-            outcome,
-            stop_lag: None,
-        }
     }
 }

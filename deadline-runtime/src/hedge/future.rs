@@ -93,21 +93,18 @@ pin_project! {
 
     impl<F> PinnedDrop for Flights<F> {
         fn drop(this: Pin<&mut Self>) {
-            let Some(now) = Deadline::now_if_any() else {
-                return;
-            };
             let mut this = this.project();
             if let Some(trial) = this.first.as_ref().as_pin_ref() {
                 let outcome = AttemptOutcome::Cancelled(trial.cause_of_drop());
-                let record = this.watch.record(trial.attempt(), trial.started(), outcome, now);
+                let (attempt, started) = (trial.attempt(), trial.started());
                 this.first.set(None);
-                this.watch.ended(&record);
+                this.watch.ended(attempt, started, outcome, None);
             }
             for trial in this.others.drain(..) {
                 let outcome = AttemptOutcome::Cancelled(trial.cause_of_drop());
-                let record = this.watch.record(trial.attempt(), trial.started(), outcome, now);
+                let (attempt, started) = (trial.attempt(), trial.started());
                 drop(trial);
-                this.watch.ended(&record);
+                this.watch.ended(attempt, started, outcome, None);
             }
         }
     }
@@ -135,7 +132,7 @@ impl<T, E, F: Future<Output = Result<T, E>>> Flights<F> {
         self: Pin<&mut Self>,
         kind: Kind<E>,
         cx: &mut task::Context<'_>,
-    ) -> Option<(Result<T, Failure<E>>, AttemptRecord)> {
+    ) -> Option<(Result<T, Failure<E>>, Deadline)> {
         let mut this = self.project();
         let mut ended = None;
         if let Some(mut trial) = this.first.as_mut().as_pin_mut()
@@ -159,8 +156,8 @@ impl<T, E, F: Future<Output = Result<T, E>>> Flights<F> {
             Ok(_) => AttemptOutcome::Succeeded,
             Err(failure) => outcome(failure, kind),
         };
-        let record = this.watch.record(attempt, started, how, Deadline::now());
-        Some((value, record))
+        this.watch.ended(attempt, started, how, None);
+        Some((value, started))
     }
 
     /// Ends those that are still out, because another one has won: they are told first, all of them, see it in one
@@ -180,19 +177,13 @@ impl<T, E, F: Future<Output = Result<T, E>>> Flights<F> {
             let _ = trial.as_mut().poll(cx);
             let (attempt, started) = (trial.attempt(), trial.started());
             this.first.set(None);
-            let now = Deadline::now();
-            let mut record = this.watch.record(attempt, started, lost, now);
-            record.stop_lag = Some(now.since(told));
-            this.watch.ended(&record);
+            this.watch.ended(attempt, started, lost, Some(told));
         }
         for mut trial in this.others.drain(..) {
             let _ = trial.as_mut().poll(cx);
             let (attempt, started) = (trial.attempt(), trial.started());
             drop(trial);
-            let now = Deadline::now();
-            let mut record = this.watch.record(attempt, started, lost, now);
-            record.stop_lag = Some(now.since(told));
-            this.watch.ended(&record);
+            this.watch.ended(attempt, started, lost, Some(told));
         }
     }
 }
@@ -290,15 +281,16 @@ where
         loop {
             let this = self.as_mut().project();
             let mut flights = this.flights;
-            while let Some((value, record)) = flights.as_mut().poll(*this.kind, cx) {
+            while let Some((value, started)) = flights.as_mut().poll(*this.kind, cx) {
                 match value {
                     Ok(value) => {
                         let latency = this.latency.as_ref().map(|(_, latency)| latency);
                         if let Some(latency) = latency {
-                            latency.record(record.elapsed);
+                            latency.record(Deadline::now().since(started));
                         }
-                        flights.as_mut().project().watch.ended(&record);
-                        unnoted(|| flights.supersede(latency, cx));
+                        if flights.as_ref().out() > 0 {
+                            unnoted(|| flights.supersede(latency, cx));
+                        }
                         *this.closed = Some(Closed::Over);
                         if let Some(stopped) =
                             this.held.as_ref().and_then(|held| held.stop(*this.kind))
@@ -308,7 +300,6 @@ where
                         return Poll::Ready(Ok(value));
                     }
                     Err(failure) => {
-                        flights.as_mut().project().watch.ended(&record);
                         let worth = match &failure {
                             Failure::Error(error) => (this.worth)(error),
                             Failure::Stopped(stopped) => worth_another(stopped.cause()),
@@ -359,11 +350,11 @@ where
         let this = self.as_mut().project();
         let watch = this.flights.project().watch;
         let (place, plan) = (watch.place, &this.rules.plan);
-        if let Some(stopped) = own_stop(place, false) {
-            watch.denied(1, STOPPED);
-            return Err((this.kind.of_stop)(stopped));
-        }
         let around = Around::look();
+        if around.stopped {
+            watch.denied(1, STOPPED);
+            return Err((this.kind.of_stop)(own_stop(place, false)));
+        }
         if let Some(needed) = around.lacks(Duration::ZERO, plan.least, plan.reserve) {
             watch.denied(1, NO_TIME);
             let stopped = refusal(place, needed, 0, around.now);
@@ -385,12 +376,12 @@ where
     fn begin_another(mut self: Pin<&mut Self>) {
         let this = self.as_mut().project();
         let watch = this.flights.project().watch;
-        let (place, plan) = (watch.place, &this.rules.plan);
+        let plan = &this.rules.plan;
         let number = this.made.saturating_add(1);
         let around = Around::look();
         *this.closed = if *this.made >= this.rules.attempts {
             Some(Closed::Enough)
-        } else if own_stop(place, true).is_some() {
+        } else if around.stopped {
             watch.denied(number, STOPPED);
             Some(Closed::Enough)
         } else if let Some((needs, has)) = around.lacks(Duration::ZERO, plan.least, plan.reserve) {
@@ -427,7 +418,7 @@ where
         let (place, kind) = (watch.place, *this.kind);
         let last = this.last.take();
         let closed = this.closed.replace(Closed::Over);
-        let own = own_stop(place, true);
+        let own = Around::look().stopped.then(|| own_stop(place, true));
         match (this.held.take(), own, closed) {
             (Some(failure), Some(own), _) => failure.in_stopped_scope(kind, last, own),
             (Some(failure), None, Some(Closed::NoTime(needs, has))) => {

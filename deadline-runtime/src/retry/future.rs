@@ -23,7 +23,7 @@ use super::budget::RetryBudget;
 use super::policy::Rules;
 use crate::attempt::{
     Around, Attempt, AttemptCounts, AttemptOutcome, AttemptRecord, Failure, Kind, Place, Trial,
-    Watch, forget, is_stopped, outcome, own_stop, refusal, waits_at,
+    Watch, forget, outcome, own_stop, refusal, waits_at,
 };
 use crate::figure::{Budgeted, Figure};
 use crate::scope::{TARGET, Timer};
@@ -92,14 +92,11 @@ pin_project! {
             let Stage::Trying { trial } = this.phase.as_mut().project() else {
                 return;
             };
-            let Some(now) = Deadline::now_if_any() else {
-                return;
-            };
             let outcome = AttemptOutcome::Cancelled(trial.cause_of_drop());
-            let record = this.watch.record(trial.attempt(), trial.started(), outcome, now);
+            let (attempt, started) = (trial.attempt(), trial.started());
             // Its destructors run before it is counted as over.
             this.phase.set(Phase::Over);
-            this.watch.ended(&record);
+            this.watch.ended(attempt, started, outcome, None);
         }
     }
 }
@@ -255,11 +252,8 @@ where
                         Ok(_) => AttemptOutcome::Succeeded,
                         Err(failure) => outcome(failure, *this.kind),
                     };
-                    let record = tries
-                        .watch
-                        .record(attempt, started, result, Deadline::now());
                     tries.phase.set(Phase::Over);
-                    tries.watch.ended(&record);
+                    tries.watch.ended(attempt, started, result, None);
                     let failure = match ended {
                         Ok(value) => {
                             if let Some(budget) = this.budget {
@@ -276,7 +270,8 @@ where
                 }
                 Stage::Waiting { until, timer } => {
                     // A stop of the scope around is answered at once: with the error that is being waited for.
-                    if *until > Deadline::now() && !is_stopped() {
+                    let around = Around::look();
+                    if *until > around.now && !around.stopped {
                         waits_at(tries.watch.place);
                         timer.wait(Some(*until), cx);
                         return Poll::Pending;
@@ -315,7 +310,9 @@ where
             tries.phase.set(Phase::Over);
             Err(error)
         };
-        if let Some(stopped) = own_stop(place, *this.made > 0) {
+        let around = Around::look();
+        if around.stopped {
+            let stopped = own_stop(place, *this.made > 0);
             tries.watch.denied(number, "the scope around is stopped");
             let last = match held {
                 Some(failure) => failure.keep(kind, this.last.take()),
@@ -323,7 +320,6 @@ where
             };
             return end(kind.error(stopped, last));
         }
-        let around = Around::look();
         let plan = &this.rules.plan;
         if let Some(needed) = around.lacks(Duration::ZERO, plan.least, plan.reserve) {
             tries.watch.denied(number, "too little time is left");
@@ -365,7 +361,9 @@ where
             tracing::debug!(target: TARGET, op = place.name, attempt = *this.made, "{why}");
             After::End(failure.into_error(kind, this.last.take()))
         };
-        if let Some(own) = own_stop(place, true) {
+        let around = Around::look();
+        if around.stopped {
+            let own = own_stop(place, true);
             return After::End(failure.in_stopped_scope(kind, this.last.take(), own));
         }
         if *this.made >= this.rules.attempts {
@@ -392,7 +390,6 @@ where
             let wait = waits.next();
             this.allowed.map_or(wait, |allowed| wait.min(allowed))
         };
-        let around = Around::look();
         let plan = &this.rules.plan;
         // A wait that the policy has no room for fits no more than one that the deadline has none for.
         let too_long = this.allowed.filter(|allowed| wait > *allowed);
