@@ -66,10 +66,11 @@
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
 //! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline.
+//! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time.
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients), `axum`, `reqwest`, `retry`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
 #![allow(
