@@ -1,6 +1,6 @@
 //! One scene: what happened when, and whether that was promised.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ impl Scene {
         let promises = take(&self.promises);
         for (text, kept) in &promises {
             let word = if *kept { "kept" } else { "BROKEN" };
-            rows.push_str(&format!("{word:>8}  {text}\n"));
+            let _ = writeln!(rows, "{word:>8}  {text}");
         }
         let kept = !promises.is_empty() && promises.iter().all(|(_, kept)| *kept);
         (rows, kept)
