@@ -90,6 +90,7 @@ pub mod http;
 pub mod retry;
 mod scope;
 mod stop;
+mod tasks;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod time;
@@ -105,6 +106,10 @@ pub use crate::context::{
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
+pub use crate::tasks::{
+    AfterStop, AfterStopOutcome, AfterStopRecord, AfterStopResult, Blocking, Closed, Group,
+    Panicked, StillRunning, Task, TaskError, Tracker, TrackerStats,
+};
 pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 
 /// What the attributes expand to. Not for use by hand: it changes with them.
