@@ -27,7 +27,7 @@ pub(crate) struct Plan {
 }
 
 pin_project! {
-    pub(crate) struct Trial<F> {
+    pub(crate) struct Trial<F: Future> {
         attempt: Attempt,
         started: Deadline,
         context: Context,
@@ -75,7 +75,7 @@ impl<F: Future> Trial<F> {
     }
 }
 
-impl<F> Trial<F> {
+impl<F: Future> Trial<F> {
     pub(crate) const fn attempt(&self) -> Attempt {
         self.attempt
     }

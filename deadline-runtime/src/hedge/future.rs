@@ -46,7 +46,10 @@ pin_project! {
     /// # }
     /// ```
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Hedging<M, F, E, W> {
+    pub struct Hedging<M, F, E, W>
+    where
+        F: Future,
+    {
         rules: Rules,
         latency: Option<(u8, Latency)>,
         make: M,
@@ -84,14 +87,14 @@ pin_project! {
     /// The attempts that are out, counted also if they are dropped.
     ///
     /// The first lies in place, because mostly it is the only one.
-    struct Flights<F> {
+    struct Flights<F: Future> {
         watch: Watch,
         #[pin]
         first: Option<Trial<F>>,
         others: Vec<Pin<Box<Trial<F>>>>,
     }
 
-    impl<F> PinnedDrop for Flights<F> {
+    impl<F: Future> PinnedDrop for Flights<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             if let Some(trial) = this.first.as_ref().as_pin_ref() {
@@ -110,7 +113,7 @@ pin_project! {
     }
 }
 
-impl<F> Flights<F> {
+impl<F: Future> Flights<F> {
     fn out(self: Pin<&Self>) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
     }
@@ -188,7 +191,7 @@ impl<T, E, F: Future<Output = Result<T, E>>> Flights<F> {
     }
 }
 
-impl<M, F, E, W> Hedging<M, F, E, W> {
+impl<M, F: Future, E, W> Hedging<M, F, E, W> {
     pub(super) fn new(
         rules: Rules,
         latency: Option<(u8, Latency)>,

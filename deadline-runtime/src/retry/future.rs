@@ -57,7 +57,10 @@ pin_project! {
     /// # fn deadline_error() -> Box<dyn std::error::Error + Send + Sync> { "busy".into() }
     /// ```
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Retrying<B, M, F, E, J> {
+    pub struct Retrying<B, M, F, E, J>
+    where
+        F: Future,
+    {
         rules: Rules,
         make: M,
         judge: J,
@@ -80,13 +83,13 @@ pin_project! {
 
 pin_project! {
     /// The attempt in flight, counted also if it is dropped.
-    struct Tries<F> {
+    struct Tries<F: Future> {
         watch: Watch,
         #[pin]
         phase: Phase<F>,
     }
 
-    impl<F> PinnedDrop for Tries<F> {
+    impl<F: Future> PinnedDrop for Tries<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             let Stage::Trying { trial } = this.phase.as_mut().project() else {
@@ -103,7 +106,7 @@ pin_project! {
 
 pin_project! {
     #[project = Stage]
-    enum Phase<F> {
+    enum Phase<F: Future> {
         Due,
         Trying { #[pin] trial: Trial<F> },
         Waiting { until: Deadline, #[pin] timer: Timer },
@@ -122,7 +125,7 @@ enum After<E> {
     End(E),
 }
 
-impl<B, M, F, E, J> Retrying<B, M, F, E, J> {
+impl<B, M, F: Future, E, J> Retrying<B, M, F, E, J> {
     pub(super) fn new(rules: Rules, place: Place, make: M, kind: Kind<E>, judge: J) -> Self {
         Self {
             rules,
