@@ -440,6 +440,147 @@ async fn losers_tidy_up_and_are_gone_before_the_winner_is_returned() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn losers_that_are_joined_have_tidied_up_to_the_end() {
+    let events = Log::default();
+    let records = Log::default();
+    let listener = records.clone();
+    let begun = Instant::now();
+    let outcome: Outcome = within(1_000, async {
+        let value = hedge(50)
+            .join_losers()
+            .run(|attempt| {
+                let events = events.clone();
+                async move {
+                    if attempt.number == 2 {
+                        sleep(ms(10)).await;
+                        return Ok(2);
+                    }
+                    let slow: Result<u32, Stopped> = scoped!(Millis<900>, "slow".cleanup(100), {
+                        let seen = common::rt::guard(pending::<()>()).await;
+                        // Giving back what it holds takes a while.
+                        sleep(ms(30)).await;
+                        events.note("given back");
+                        seen.map(|()| 1)
+                    })
+                    .await;
+                    Ok(slow?)
+                }
+            })
+            .on_attempt(move |record| listener.note(*record))
+            .await;
+        events.note("returned");
+        value
+    })
+    .await;
+    assert_eq!(outcome.unwrap(), 2);
+    assert_eq!(events.all(), ["given back", "returned"]);
+    assert_eq!(begun.elapsed(), ms(90));
+    let lost = records.all()[1];
+    assert_eq!((lost.number, lost.stop_lag), (1, Some(ms(30))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn spawned_losers_are_joined_before_the_winner_is_returned() {
+    let events = Log::default();
+    let counts = AttemptCounts::default();
+    let begun = Instant::now();
+    let outcome: Outcome<Context> = within(1_000, async {
+        let value: Outcome<Context> = hedge(50)
+            .attempts(3)
+            .max_in_flight(3)
+            .run_spawned(|attempt| {
+                let events = events.clone();
+                async move {
+                    if attempt.number == 3 {
+                        sleep(ms(20)).await;
+                        return Ok(Context::current());
+                    }
+                    let _guard = Guard(events, "dropped");
+                    pending().await
+                }
+            })
+            .counts(&counts)
+            .await;
+        events.note("returned");
+        value
+    })
+    .await;
+    assert_eq!(outcome.unwrap().cause(), None);
+    assert_eq!(events.all(), ["dropped", "dropped", "returned"]);
+    assert_eq!(begun.elapsed(), ms(120));
+    assert_eq!(balanced(&counts), [1, 0, 0, 0, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spawned_attempt_has_the_deadline_and_ends_with_it() {
+    let counts = AttemptCounts::default();
+    let seen = Log::default();
+    let outcome: Outcome = within_reserving(100, 30, async {
+        hedge(40)
+            .run_spawned(|_| {
+                let seen = seen.clone();
+                async move {
+                    seen.note(Context::current().remaining().unwrap());
+                    pending().await
+                }
+            })
+            .counts(&counts)
+            .await
+    })
+    .await;
+    assert_eq!(seen.all(), [ms(100), ms(60)]);
+    assert_eq!(
+        outcome.unwrap_err().stopped().cause(),
+        Cause::DeadlineExceeded
+    );
+    assert_eq!(balanced(&counts), [0, 0, 2, 0, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spawned_attempt_that_computes_does_not_hold_the_others_up() {
+    let begun = std::time::Instant::now();
+    let outcome: Outcome<Duration> = within(30_000, async {
+        hedge(20)
+            .run_spawned(move |attempt| async move {
+                if attempt.is_first() {
+                    std::thread::sleep(Duration::from_millis(600));
+                }
+                Ok(begun.elapsed())
+            })
+            .await
+    })
+    .await;
+    // When the second answered, not when it was handed out: the first cannot be stopped and is waited for a while.
+    assert!(outcome.unwrap() < Duration::from_millis(500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropped_while_it_joins_all_are_counted() {
+    let counts = AttemptCounts::default();
+    let hedged = hedge(10)
+        .join_losers()
+        .run(|attempt| async move {
+            if attempt.number == 2 {
+                return Ok::<_, AppError>(2);
+            }
+            let slow: Result<u32, Stopped> = scoped!(Millis<900>, "slow".cleanup(500), {
+                let _ = common::rt::guard(pending::<()>()).await;
+                sleep(ms(300)).await;
+                Ok(1)
+            })
+            .await;
+            Ok(slow?)
+        })
+        .counts(&counts);
+    assert!(
+        tokio::time::timeout(ms(50), within(1_000, hedged))
+            .await
+            .is_err()
+    );
+    assert_eq!(balanced(&counts), [1, 0, 0, 0, 1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_attempt_is_a_child_with_what_is_left_at_its_start() {
     let seen = Log::default();
     let outcome: Outcome = within(300, async {

@@ -65,11 +65,7 @@ impl<F: Future> Trial<F> {
         Self {
             attempt,
             started: around.now,
-            run: if always {
-                Run::always(node, future)
-            } else {
-                Run::new(node, false, future)
-            },
+            run: Run::attempt(node, always, future),
             context,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{self, Poll};
+use std::task::{self, Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
@@ -66,6 +66,8 @@ pin_project! {
         held: Option<Failure<E>>,
         // The last real error before that.
         last: Option<E>,
+        // The winner's value, while the losers are joined.
+        won: Option<F::Output>,
         #[pin]
         timer: Timer,
         #[pin]
@@ -92,6 +94,8 @@ pin_project! {
         #[pin]
         first: Option<Trial<F>>,
         others: Vec<Pin<Box<Trial<F>>>>,
+        // When they were told that another one has won.
+        told: Option<Deadline>,
     }
 
     impl<F: Future> PinnedDrop for Flights<F> {
@@ -101,13 +105,13 @@ pin_project! {
                 let outcome = AttemptOutcome::Cancelled(trial.cause_of_drop());
                 let (attempt, started) = (trial.attempt(), trial.started());
                 this.first.set(None);
-                this.watch.ended(attempt, started, outcome, None);
+                this.watch.ended(attempt, started, outcome, *this.told);
             }
             for trial in this.others.drain(..) {
                 let outcome = AttemptOutcome::Cancelled(trial.cause_of_drop());
                 let (attempt, started) = (trial.attempt(), trial.started());
                 drop(trial);
-                this.watch.ended(attempt, started, outcome, None);
+                this.watch.ended(attempt, started, outcome, *this.told);
             }
         }
     }
@@ -163,11 +167,10 @@ impl<T, E, F: Future<Output = Result<T, E>>> Flights<F> {
         Some((value, started))
     }
 
-    /// Ends those that are still out, because another one has won: they are told first, all of them, see it in one
-    /// last poll so that what they do when they are stopped is done, and are dropped.
-    fn supersede(self: Pin<&mut Self>, latency: Option<&Latency>, cx: &mut task::Context<'_>) {
-        let mut this = self.project();
-        let told = Deadline::now();
+    /// Tells those that are still out that another one has won.
+    fn supersede(self: Pin<&mut Self>, latency: Option<&Latency>) {
+        let this = self.project();
+        let told = *this.told.insert(Deadline::now());
         let first = this.first.as_ref().as_pin_ref();
         for trial in first.into_iter().chain(this.others.iter().map(Pin::as_ref)) {
             trial.context().cancel(Cause::Superseded);
@@ -175,21 +178,45 @@ impl<T, E, F: Future<Output = Result<T, E>>> Flights<F> {
                 latency.record(told.since(trial.started()));
             }
         }
-        let lost = AttemptOutcome::Cancelled(Cause::Superseded);
+    }
+
+    /// Lets those that were told see it in a poll, so that what they do when they are stopped is done. They are dropped
+    /// after it, or joined: then it is polled until none is left.
+    fn poll_losers(self: Pin<&mut Self>, joins: bool, cx: &mut task::Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let told = *this.told;
+        // Where nothing is enforced nothing would end them.
+        let stays = |trial: &Trial<F>, polled: Poll<Result<T, Failure<E>>>| {
+            joins && polled.is_pending() && trial.context().mode().enforces()
+        };
         if let Some(mut trial) = this.first.as_mut().as_pin_mut() {
-            let _ = trial.as_mut().poll(cx);
-            let (attempt, started) = (trial.attempt(), trial.started());
-            this.first.set(None);
-            this.watch.ended(attempt, started, lost, Some(told));
+            let polled = trial.as_mut().poll(cx);
+            if !stays(&trial, polled) {
+                let (attempt, started) = (trial.attempt(), trial.started());
+                this.first.set(None);
+                this.watch.ended(attempt, started, LOST, told);
+            }
         }
-        for mut trial in this.others.drain(..) {
-            let _ = trial.as_mut().poll(cx);
+        let mut at = 0;
+        while let Some(trial) = this.others.get_mut(at) {
+            let polled = trial.as_mut().poll(cx);
+            if stays(trial, polled) {
+                at += 1;
+                continue;
+            }
             let (attempt, started) = (trial.attempt(), trial.started());
-            drop(trial);
-            this.watch.ended(attempt, started, lost, Some(told));
+            drop(this.others.remove(at));
+            this.watch.ended(attempt, started, LOST, told);
+        }
+        if this.first.is_none() && this.others.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }
 }
+
+const LOST: AttemptOutcome = AttemptOutcome::Cancelled(Cause::Superseded);
 
 impl<M, F: Future, E, W> Hedging<M, F, E, W> {
     pub(super) fn new(
@@ -217,7 +244,9 @@ impl<M, F: Future, E, W> Hedging<M, F, E, W> {
                 watch: Watch::new(place),
                 first: None,
                 others: Vec::new(),
+                told: None,
             },
+            won: None,
         }
     }
 
@@ -254,6 +283,7 @@ impl<M, F: Future, E, W> Hedging<M, F, E, W> {
             closed: self.closed,
             held: self.held,
             last: self.last,
+            won: self.won,
             timer: self.timer,
             flights: self.flights,
         }
@@ -270,8 +300,7 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         if matches!(self.closed, Some(Closed::Over)) {
-            // Polled after its end: nothing will ever come.
-            return Poll::Pending;
+            return self.poll_won(cx);
         }
         if self.made == 0
             && let Err(error) = self.as_mut().begin_first()
@@ -291,16 +320,18 @@ where
                         if let Some(latency) = latency {
                             latency.record(Deadline::now().since(started));
                         }
-                        if flights.as_ref().out() > 0 {
-                            unnoted(|| flights.supersede(latency, cx));
-                        }
                         *this.closed = Some(Closed::Over);
                         if let Some(stopped) =
                             this.held.as_ref().and_then(|held| held.stop(*this.kind))
                         {
                             forget(stopped);
                         }
-                        return Poll::Ready(Ok(value));
+                        if flights.as_ref().out() == 0 {
+                            return Poll::Ready(Ok(value));
+                        }
+                        *this.won = Some(Ok(value));
+                        flights.supersede(latency);
+                        return self.poll_won(cx);
                     }
                     Err(failure) => {
                         let worth = match &failure {
@@ -348,6 +379,18 @@ where
     M: FnMut(Attempt) -> F,
     F: Future<Output = Result<T, E>>,
 {
+    /// The winner's value, once the losers are gone. Polled after its end nothing will ever come.
+    fn poll_won(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if this.won.is_none() {
+            return Poll::Pending;
+        }
+        let flights = this.flights;
+        // Their stops are nobody's error.
+        ready!(unnoted(|| flights.poll_losers(this.rules.joins, cx)));
+        this.won.take().map_or(Poll::Pending, Poll::Ready)
+    }
+
     /// The first attempt, or why it may not begin.
     fn begin_first(mut self: Pin<&mut Self>) -> Result<(), E> {
         let this = self.as_mut().project();

@@ -36,13 +36,14 @@
 //! | None begins unless `min_attempt + reserve` is left; equality runs | |
 //! | The extra load is [bounded](HedgeBudget) over all calls to a dependency; the first attempt of a call is free | "The Tail at Scale": a few percent; finagle |
 //! | The first *success* wins; one that failed first waits for the others | |
-//! | Losers are stopped with `superseded`, see it in one last poll, and are gone before the winner's value is returned | |
+//! | Losers are stopped with `superseded`, see it in one last poll, and are gone before the winner's value is returned; [`join_losers`](Hedge::join_losers) waits until they have ended by themselves | |
 //! | Attempts are siblings: what ends the losers does not reach the winner, whose answer may still be read | |
 //!
 //! What comes back when none succeeds is as for a retry: the last error as it is; or, when only time was wanting,
 //! `E::from(Stopped)` with `local_budget_rejected`, the figures, and the last real error as its source.
 //!
-//! Attempts run inside the caller's task, one poll after the other: an attempt that computes for long holds the others up.
+//! Attempts run inside the caller's task, one poll after the other: an attempt that computes for long holds the others up, and
+//! [`run_spawned`](Hedge::run_spawned) gives each a task of its own.
 //!
 //! The figure that the future declares is that of its attempts, the longest of its branches; the delay before another one is not
 //! part of it. Where that matters, put the whole under a `#[budget]`.
@@ -51,9 +52,11 @@ mod budget;
 mod future;
 mod latency;
 mod policy;
+mod spawned;
 
 pub use self::budget::HedgeBudget;
 pub use self::future::Hedging;
 pub use self::latency::Latency;
-pub use self::policy::Hedge;
+pub use self::policy::{Hedge, Worth};
+pub use self::spawned::Spawned;
 pub use crate::attempt::Fault;

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use super::future::Hedging;
 use super::latency::Latency;
+use super::spawned::Spawned;
 use crate::attempt::{Attempt, Fault, Kind, Place, Plan, worth_another};
+use crate::context::Context;
+use crate::scope::Run;
 
 /// When, how often and how many at a time something is tried beside itself; see the [module](super) for the rules.
 ///
@@ -35,6 +38,7 @@ pub(super) struct Rules {
     pub(super) attempts: u32,
     pub(super) in_flight: usize,
     pub(super) plan: Plan,
+    pub(super) joins: bool,
 }
 
 impl Hedge {
@@ -53,6 +57,7 @@ impl Hedge {
                     least: Duration::ZERO,
                     reserve: Duration::ZERO,
                 },
+                joins: false,
             },
             latency: None,
         }
@@ -100,6 +105,15 @@ impl Hedge {
         self
     }
 
+    /// Waits until the losers have ended by themselves, with whatever they have spawned, instead of dropping them after one last
+    /// poll: within their cleanup, or the [grace](crate::RootBuilder::grace) of their tasks. The winner's value is returned after that.
+    ///
+    /// Where nothing is enforced they are not waited for, because nothing would end them.
+    pub const fn join_losers(mut self) -> Self {
+        self.rules.joins = true;
+        self
+    }
+
     /// Runs attempts under the ambient context until one succeeds.
     ///
     /// The closure makes the future of one attempt. It is called inside the attempt's own context.
@@ -107,7 +121,66 @@ impl Hedge {
     /// # Errors
     /// The attempts' own error type; the [module](super) says which one.
     #[track_caller]
-    pub fn run<K, M, F, T, E>(&self, make: M) -> Hedging<M, F, E, fn(&E) -> bool>
+    pub fn run<K, M, F, T, E>(&self, make: M) -> Hedging<M, F, E, Worth<E>>
+    where
+        M: FnMut(Attempt) -> F,
+        F: Future<Output = Result<T, E>>,
+        E: Fault<K>,
+    {
+        self.hedging(Location::caller(), self.rules.joins, make)
+    }
+
+    /// As [`run`](Self::run), each attempt in a task of its own, so that one which computes for long does not hold the others
+    /// up. Losers are [joined](Self::join_losers).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use deadline_runtime::hedge::Hedge;
+    /// use deadline_runtime::{Stopped, deadline};
+    ///
+    /// #[deadline(budget = "300ms")]
+    /// async fn price() -> Result<u32, Stopped> {
+    ///     Hedge::idempotent("price", Duration::from_millis(50))
+    ///         .run_spawned(|attempt| async move { Ok(attempt.number) })
+    ///         .await
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(price().await.unwrap(), 1);
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As `run`.
+    ///
+    /// # Panics
+    /// When awaited outside a tokio runtime, as [`tokio::spawn`] does; and with the panic of an attempt.
+    #[track_caller]
+    pub fn run_spawned<K, M, F, T, E>(
+        &self,
+        mut make: M,
+    ) -> Hedging<impl FnMut(Attempt) -> Spawned<T, E>, Spawned<T, E>, E, Worth<E>>
+    where
+        M: FnMut(Attempt) -> F,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Fault<K> + Send + 'static,
+    {
+        // Under the attempt's context and not the task's own, which ends with the task: the winner's answer outlives that.
+        let spawn = move |attempt| {
+            let own = Context::current();
+            let run = Run::inside(own.node().cloned(), make(attempt));
+            Spawned::new(own.spawn(|_| run), E::of_stop)
+        };
+        self.hedging(Location::caller(), true, spawn)
+    }
+
+    fn hedging<K, M, F, T, E>(
+        &self,
+        location: &'static Location<'static>,
+        joins: bool,
+        make: M,
+    ) -> Hedging<M, F, E, Worth<E>>
     where
         M: FnMut(Attempt) -> F,
         F: Future<Output = Result<T, E>>,
@@ -115,19 +188,20 @@ impl Hedge {
     {
         let place = Place {
             name: self.rules.name,
-            location: Location::caller(),
+            location,
+        };
+        let rules = Rules {
+            joins,
+            ..self.rules
         };
         let latency = self.latency.clone();
-        Hedging::new(
-            self.rules,
-            latency,
-            place,
-            make,
-            Kind::of::<K>(),
-            worth::<K, E>,
-        )
+        let kind = Kind::of::<K>();
+        Hedging::new(rules, latency, place, make, kind, worth::<K, E>)
     }
 }
+
+/// What is asked about errors unless a closure is given.
+pub type Worth<E> = fn(&E) -> bool;
 
 /// Unless told otherwise every error is worth another attempt, except a stop that says that it is not.
 fn worth<K, E: Fault<K>>(error: &E) -> bool {
