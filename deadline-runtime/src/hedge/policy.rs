@@ -155,6 +155,10 @@ impl Hedge {
     ///
     /// # Panics
     /// When awaited outside a tokio runtime, as [`tokio::spawn`] does; and with the panic of an attempt.
+    #[allow(
+        clippy::type_complexity,
+        reason = "the closure that spawns has no name"
+    )]
     #[track_caller]
     pub fn run_spawned<K, M, F, T, E>(
         &self,
