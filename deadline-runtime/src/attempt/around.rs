@@ -122,15 +122,16 @@ pub(crate) fn refusal(
     stopped
 }
 
-/// What an error carried is over and done with: another attempt was made. So is what was noted inside of the same limit.
+/// What an error carried is over and done with: another attempt was made. So is what was noted further inside by the same
+/// limit.
 pub(crate) fn forget(stopped: &Stopped) {
     current::with(|frame| {
         let Some(node) = &frame.node else { return };
-        node.forget_stop(stopped);
         let limit = stopped.brief().deadline;
         node.records().with(|all| {
-            all.stop
-                .take_if(|(last, _)| limit.is_some() && last.deadline == limit);
+            all.stop.take_if(|(last, _)| {
+                last.same_as(stopped) || limit.is_some() && last.deadline == limit
+            });
         });
     });
 }
