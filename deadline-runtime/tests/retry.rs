@@ -1087,6 +1087,7 @@ async fn waits_are_shortened_to_what_the_type_allows() {
         .await;
     let stopped = outcome.unwrap_err().stopped();
     assert_eq!(stopped.needed(), Some((ms(26), ms(25))));
+    assert_eq!(stopped.limited_by().operation(), "fetch", "its own limit");
     assert_eq!(behind(&stopped), Some(1));
 }
 

@@ -92,16 +92,18 @@ pub(crate) fn own_stop(place: Place, begun: bool) -> Stopped {
     })
 }
 
-/// The error of a next attempt that would not fit.
+/// The error of a next attempt that would not fit, before the end of the scope around or `by_policy`.
 pub(crate) fn refusal(
     place: Place,
     needed: (Duration, Duration),
+    by_policy: bool,
     attempts: u32,
     started: Deadline,
 ) -> Stopped {
     let (limit, deadline, path) =
         current::with_below(|frame, below| (frame.limit(), frame.limits.soft, frame.path(&below)))
             .unwrap_or((own_limit(place), None, Vec::new()));
+    let limit = if by_policy { own_limit(place) } else { limit };
     let now = Deadline::now();
     let stopped = Stopped::new(Details {
         needed: Some(needed),

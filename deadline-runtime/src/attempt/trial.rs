@@ -87,6 +87,11 @@ impl<F: Future> Trial<F> {
     /// Why it is being dropped.
     pub(crate) fn cause_of_drop(&self) -> Cause {
         let around = current::with(|frame| frame.stop).flatten();
+        // The own budget of the scope around is that of an ancestor here.
+        let around = around.map(|cause| match cause {
+            Cause::DependencyTimeout => Cause::DeadlineExceeded,
+            cause => cause,
+        });
         let cancelled = self.context.node().and_then(|node| node.signal.get());
         cancelled
             .map(|(cause, _)| cause)

@@ -403,7 +403,7 @@ where
         }
         if let Some(needed) = around.lacks(Duration::ZERO, plan.least, plan.reserve) {
             watch.denied(1, NO_TIME);
-            let stopped = refusal(place, needed, 0, around.now);
+            let stopped = refusal(place, needed, false, 0, around.now);
             return Err((this.kind.of_stop)(stopped));
         }
         if let Some((percent, latency)) = this.latency
@@ -468,7 +468,7 @@ where
         match (this.held.take(), own, closed) {
             (Some(failure), Some(own), _) => failure.in_stopped_scope(kind, last, own),
             (Some(failure), None, Some(Closed::NoTime(needs, has))) => {
-                let stopped = refusal(place, (needs, has), *this.made, watch.first());
+                let stopped = refusal(place, (needs, has), false, *this.made, watch.first());
                 failure.behind(kind, last, stopped)
             }
             (Some(failure), None, _) => failure.into_error(kind, last),
@@ -476,7 +476,7 @@ where
             (None, own, _) => {
                 let stopped = own.unwrap_or_else(|| {
                     let none = Duration::ZERO;
-                    refusal(place, (none, none), *this.made, watch.first())
+                    refusal(place, (none, none), false, *this.made, watch.first())
                 });
                 (kind.of_stop)(stopped)
             }

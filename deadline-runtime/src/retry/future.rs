@@ -326,7 +326,7 @@ where
         let plan = &this.rules.plan;
         if let Some(needed) = around.lacks(Duration::ZERO, plan.least, plan.reserve) {
             tries.watch.denied(number, "too little time is left");
-            let stopped = refusal(place, needed, *this.made, first(tries.watch, around));
+            let stopped = refusal(place, needed, false, *this.made, first(tries.watch, around));
             return end(match held {
                 Some(failure) => failure.behind(kind, this.last.take(), stopped),
                 None => (kind.of_stop)(stopped),
@@ -401,7 +401,7 @@ where
             .or_else(|| around.lacks(wait, plan.least, plan.reserve));
         if let Some(needed) = lacks {
             watch.denied(next, "it would not fit");
-            let stopped = refusal(place, needed, *this.made, watch.first());
+            let stopped = refusal(place, needed, too_long.is_some(), *this.made, watch.first());
             return After::End(failure.behind(kind, this.last.take(), stopped));
         }
         if this.budget.as_ref().is_some_and(|budget| !budget.allows()) {
