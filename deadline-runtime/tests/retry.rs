@@ -793,6 +793,49 @@ async fn the_errors_of_real_programs_work_as_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn anyhow_works_as_it_is() {
+    use anyhow::Context as _;
+
+    #[deadline(budget = "900ms")]
+    async fn fetch() -> anyhow::Result<u32> {
+        let counts = AttemptCounts::default();
+        let refused = STEADY
+            .min_attempt(ms(400))
+            .run(|attempt| async move {
+                sleep(ms(300)).await;
+                Err::<u32, _>(anyhow::anyhow!("error of attempt {}", attempt.number))
+            })
+            .when(|error| error.to_string().starts_with("error"))
+            .counts(&counts)
+            .await
+            .context("fetching the profile");
+        assert_eq!(balanced(&counts), [0, 2, 0, 0, 0]);
+        refused
+    }
+    let error = fetch().await.unwrap_err();
+    let stopped = Stopped::find(error.as_ref()).unwrap();
+    assert_eq!(stopped.cause(), Cause::LocalBudgetRejected);
+    assert_eq!(stopped.source().unwrap().to_string(), "error of attempt 2");
+
+    // A stop behind two layers of context is found all the same, and is not worth another attempt.
+    let counts = AttemptCounts::default();
+    let outcome: anyhow::Result<()> = within(1_000, async {
+        STEADY
+            .run(|_| async {
+                let other = Context::root("other", Budget::inherited());
+                other.cancel(Cause::Shutdown);
+                other.check().context("inner").context("outer")?;
+                Ok(())
+            })
+            .counts(&counts)
+            .await
+    })
+    .await;
+    assert_eq!(outcome.unwrap_err().to_string(), "outer");
+    assert_eq!(balanced(&counts), [0, 0, 0, 0, 1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_retry_takes_from_the_budget() {
     let budget = RetryBudget::default();
     for _ in 0..1_000 {
