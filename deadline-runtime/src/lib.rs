@@ -65,13 +65,17 @@
 //! # By hand
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
-//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline.
+//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`Context::spawn`] and
+//! [`Group`] start tasks that do not outlive their place, [`Context::blocking`] a closure on another thread;
+//! [`Context::critical`], [`Context::detach`] and [`Context::after_stop`] are for what may, and a [`Tracker`] waits for those at
+//! shutdown: "Work beside the body" below, with a table of ways not to be cut.
 //!
 //! # Features
 //!
 //! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
+#![doc = include_str!("tasks/chapter.md")]
 #![allow(
     clippy::inline_always,
     reason = "opaque code between a deadline and its body copies the whole future at every level"
