@@ -65,7 +65,10 @@
 //! # By hand
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
-//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline.
+//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`Context::spawn`] and
+//! [`Group`] start tasks that do not outlive their place, [`Context::blocking`] a closure on another thread;
+//! [`Context::critical`], [`Context::detach`] and [`Context::after_stop`] are for what may, and a [`Tracker`] waits for those at
+//! shutdown: "Work beside the body" below, with a table of ways not to be cut.
 //! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time.
 //!
 //! # Features
@@ -73,6 +76,7 @@
 //! `http` (tower layers for servers and clients), `axum`, `reqwest`, `retry`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
+#![doc = include_str!("tasks/chapter.md")]
 #![allow(
     clippy::inline_always,
     reason = "opaque code between a deadline and its body copies the whole future at every level"
@@ -121,8 +125,9 @@ pub mod __rt {
         nothing,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
-        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gated, Guard, HandsOut, Holds, Joining, Leaf, Limit, Limited,
+        LimitedOrMissed, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead,
+        returns, stop,
     };
 }
 
