@@ -67,24 +67,33 @@
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
 //! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`Overrides`] are
 //! budgets by name, changed while the program runs; [`Stopped::sent`] says whether a call may be repeated.
+//! [`Context::spawn`] and [`Group`] start tasks that do not outlive their place, [`Context::blocking`] a closure on another thread;
+//! [`Context::critical`], [`Context::detach`] and [`Context::after_stop`] are for what may, and a [`Tracker`] waits for those at
+//! shutdown: "Work beside the body" below, with a table of ways not to be cut.
+//! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time.
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, `serve`, `retry`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
+#![doc = include_str!("tasks/chapter.md")]
 #![allow(
     clippy::inline_always,
     reason = "opaque code between a deadline and its body copies the whole future at every level"
 )]
 
 pub mod admission;
+mod attempt;
 mod constant;
 mod context;
 mod figure;
 mod fits;
+pub mod hedge;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "retry")]
+pub mod retry;
 mod scope;
 mod stop;
 mod sync;
@@ -96,6 +105,7 @@ mod trip;
 
 pub use deadline_macros::{budget, checkpoint, deadline, shield};
 
+pub use crate::attempt::{Attempt, AttemptCounts, AttemptOutcome, AttemptRecord};
 pub use crate::context::{
     Cancelled, Context, Missing, Mode, Outcome, Overrides, OverridesError, Report, RootBuilder,
     ScopeRecord, UnknownMode, timeout,

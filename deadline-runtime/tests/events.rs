@@ -343,3 +343,40 @@ async fn work_without_any_deadline_is_told_and_counted() {
         .collect();
     assert_eq!(told, ["job", "work", "outside"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_attempt_is_one_debug_event_and_so_is_what_follows_from_it() {
+    use deadline_runtime::hedge::Hedge;
+    let (log, _guard) = Log::start();
+    let outcome: Result<u32, Stopped> = request()
+        .run(
+            Hedge::idempotent("quote", ms(10))
+                .attempts(3)
+                .min_attempt(ms(85))
+                .run(|attempt| async move {
+                    sleep(ms(20)).await;
+                    Ok(attempt.number)
+                }),
+        )
+        .await
+        .unwrap();
+    assert_eq!(outcome.unwrap(), 1);
+    let attempts: Vec<_> = log
+        .lines(Level::DEBUG)
+        .into_iter()
+        .filter(|line| line.fields.contains_key("attempt"))
+        .map(|line| {
+            let number = line.field("attempt").to_owned();
+            (number, line.field("message").to_owned())
+        })
+        .collect();
+    let expected = [
+        ("1", "attempt 1 succeeded"),
+        ("2", "attempt 2 cancelled: superseded"),
+    ];
+    assert_eq!(
+        attempts,
+        expected.map(|(n, m)| (n.to_owned(), m.to_owned()))
+    );
+    assert!(log.lines(Level::INFO).is_empty());
+}

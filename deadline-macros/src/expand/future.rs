@@ -19,17 +19,17 @@ pub(super) struct Parts<'a> {
     pub(super) in_signature: bool,
 }
 
-/// `Scoped::carrying(SPEC, async move { … }, STOP)` in one of its forms.
+/// `Scoped::ending(SPEC, async move { … }, STOP)` in one of its forms.
 pub(super) struct Future(TokenStream);
 
 impl Future {
     // Input:   BODY, let user = user;
-    // Output:  Scoped::carrying(SPEC, async move {
+    // Output:  Scoped::ending(SPEC, async move {
     //              use Leaf as _;
     //              let user = user;
     //              if false { return returns::<T>(); }
     //              { BODY }
-    //          }, |stopped| stop::<T>(stopped))
+    //          }, { use HandsOut as _; Holds::<T>::new().deadline_carry(|stopped| stop::<T>(stopped)) })
     pub(super) fn around(item: &ItemFn, rebound: &TokenStream, parts: &Parts) -> Self {
         let span = parts.scope.place;
         let uses = parts.rewritten.uses(parts.scope);
@@ -117,20 +117,16 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
             ("deadline_fall_back", "with_fallback", closure)
         }
     };
-    match holds {
-        Some(holds) => {
-            let (form, method) = (form("ending"), Ident::new(method, span));
-            quote_spanned! {span=>
-                #private::Scoped::#form(#parent #spec, #block, {
-                    use #private::HandsOut as _;
-                    #holds.#method(#end)
-                })
-            }
-        }
-        None => {
-            let form = form(plain);
-            quote_spanned!(span=> #private::Scoped::#form(#parent #spec, #block, #end))
-        }
+    let Some(holds) = holds else {
+        let form = form(plain);
+        return quote_spanned!(span=> #private::Scoped::#form(#parent #spec, #block, #end));
+    };
+    let (form, method) = (form("ending"), Ident::new(method, span));
+    quote_spanned! {span=>
+        #private::Scoped::#form(#parent #spec, #block, {
+            use #private::HandsOut as _;
+            #holds.#method(#end)
+        })
     }
 }
 

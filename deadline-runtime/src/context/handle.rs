@@ -129,7 +129,7 @@ impl Context {
     }
 
     /// A child of `parent`. With `always` the budget is one that holds in every mode, where the parent's may not.
-    fn below(
+    pub(crate) fn below(
         parent: Option<Inherited>,
         name: &'static str,
         budget: Budget,

@@ -27,7 +27,7 @@ use crate::time::Deadline;
 
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "they have nothing to do with each other"
 )]
 pub(crate) struct Node {
     pub(crate) operation: Operation,

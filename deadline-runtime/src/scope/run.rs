@@ -46,6 +46,27 @@ impl<F: Future> Run<F> {
         run
     }
 
+    /// As [`Context::run`](crate::Context::run); with `always` the context's limit is one of the program's own.
+    pub(crate) fn attempt(context: Option<Arc<Node>>, always: bool, body: F) -> Self {
+        let enforced = context.as_ref().is_none_or(|node| node.mode.enforces());
+        let mut run = Self::new(context, false, body);
+        if let Some(state) = run.scoped.state_mut() {
+            state.flags.set(Flag::Always, always && !enforced);
+        }
+        run
+    }
+
+    /// As [`Context::run`](crate::Context::run), in a task of a scope that runs under the same context: that one is written
+    /// down, and sees to what is spawned.
+    pub(crate) fn inside(context: Option<Arc<Node>>, body: F) -> Self {
+        let mut run = Self::new(context, false, body);
+        if let Some(state) = run.scoped.state_mut() {
+            state.flags.set(Flag::Attends, false);
+            state.flags.set(Flag::Again, true);
+        }
+        run
+    }
+
     /// As [`Context::run`](crate::Context::run), for a boundary that makes the one event of a stopped request itself.
     #[cfg(feature = "http")]
     pub(crate) fn quiet(context: Option<Arc<Node>>, body: F) -> Self {

@@ -57,6 +57,11 @@ impl Admission {
             .mode(mode)
             .request_id(id.clone())
             .started(arrived);
+        let outer_node = outer.as_ref().and_then(Context::node);
+        let inherited = outer_node.and_then(|node| node.tracker());
+        if let Some(tracker) = shared.tracker.as_ref().or(inherited) {
+            root = root.tracker(tracker);
+        }
         let mut refused = None;
         if mode != Mode::Off {
             let mut asked = Asked::of(policy, request.headers(), terms.grpc.is_some());
@@ -99,9 +104,6 @@ impl Admission {
             if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
                 admitted(shared.operation, &granted, &terms, asked.queued, &id);
             }
-        }
-        if let Some(shutdown) = &shared.shutdown {
-            root = root.tracker(shutdown.tracker());
         }
         let cx = root.build();
         let open = shared.shutdown.as_ref().map(|all| all.let_in(&cx));

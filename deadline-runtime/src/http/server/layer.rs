@@ -9,6 +9,7 @@ use tower_layer::Layer;
 use super::service::DeadlineService;
 use crate::http::{Policy, Shutdown};
 use crate::scope::TARGET;
+use crate::tasks::Tracker;
 
 /// Runs the service below it inside the deadline of each request.
 ///
@@ -45,6 +46,7 @@ pub(super) struct Shared {
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
     pub(super) outermost: bool,
+    pub(super) tracker: Option<Tracker>,
     pub(super) shutdown: Option<Shutdown>,
     /// How many requests came with a date that was not believed.
     skewed: AtomicU64,
@@ -54,6 +56,7 @@ impl Clone for Shared {
     fn clone(&self) -> Self {
         Self {
             policy: self.policy.clone(),
+            tracker: self.tracker.clone(),
             shutdown: self.shutdown.clone(),
             skewed: AtomicU64::new(self.skewed.load(Ordering::Relaxed)),
             ..*self
@@ -96,6 +99,7 @@ impl DeadlineLayer {
                 location: Location::caller(),
                 policy,
                 outermost: false,
+                tracker: None,
                 shutdown: None,
                 skewed: AtomicU64::new(0),
             }),
@@ -106,7 +110,9 @@ impl DeadlineLayer {
     /// [tracker](Shutdown::tracker).
     #[must_use]
     pub fn shutdown(mut self, shutdown: &Shutdown) -> Self {
-        Arc::make_mut(&mut self.shared).shutdown = Some(shutdown.clone());
+        let shared = Arc::make_mut(&mut self.shared);
+        shared.tracker = Some(shutdown.tracker().clone());
+        shared.shutdown = Some(shutdown.clone());
         self
     }
 
@@ -116,6 +122,14 @@ impl DeadlineLayer {
     #[must_use]
     pub fn outermost(mut self, outermost: bool) -> Self {
         Arc::make_mut(&mut self.shared).outermost = outermost;
+        self
+    }
+
+    /// Counts what runs for the requests of this layer, so that a shutdown can wait for it. A request counts until the head
+    /// of its answer is there.
+    #[must_use]
+    pub fn tracker(mut self, tracker: &Tracker) -> Self {
+        Arc::make_mut(&mut self.shared).tracker = Some(tracker.clone());
         self
     }
 }
