@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::ms;
-use deadline_runtime::retry::{Advice, Backoff, Pushback, Retry, RetryBudget, Retryable, Sent};
+use deadline_runtime::Sent;
+use deadline_runtime::retry::{Advice, Backoff, Pushback, Retry, RetryBudget, Retryable};
 use deadline_runtime::{
     AttemptCounts, AttemptOutcome, Attempts, Budget, Budgeted, Cause, Context, Millis, Mode, Phase,
     Stopped, Unbudgeted, deadline, timeout,
@@ -1353,4 +1354,35 @@ proptest! {
             }
         });
     }
+}
+
+const REPEATS: Retry = Retry::idempotent("fetch").backoff(Backoff::none());
+
+/// Only the outermost of nested retries repeats, unless the inner one says that it does as well.
+#[tokio::test(start_paused = true)]
+async fn of_nested_retries_one_repeats() {
+    for (inner, calls) in [(REPEATS, 3), (REPEATS.under_a_retry(), 9)] {
+        let made = std::cell::Cell::new(0);
+        let call = async || {
+            made.set(made.get() + 1);
+            Err::<(), _>(anyhow::anyhow!("down"))
+        };
+        let outcome = REPEATS.run(|_| inner.run(|_| call())).await;
+        assert_eq!(outcome.unwrap_err().to_string(), "down");
+        assert_eq!(made.get(), calls);
+    }
+    // A policy of one attempt repeats nothing, so what is inside may.
+    let made = std::cell::Cell::new(0);
+    let call = async || {
+        made.set(made.get() + 1);
+        Err::<(), _>(anyhow::anyhow!("down"))
+    };
+    assert!(
+        REPEATS
+            .attempts(1)
+            .run(|_| REPEATS.run(|_| call()))
+            .await
+            .is_err()
+    );
+    assert_eq!(made.get(), 3);
 }

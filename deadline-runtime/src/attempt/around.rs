@@ -22,18 +22,26 @@ pub(crate) struct Around {
     soft: Option<Deadline>,
     /// Whether it is stopped: by its end, or by a cancel.
     pub(crate) stopped: bool,
+    /// Whether it is part of an attempt, so that somebody above repeats it.
+    pub(crate) repeated: bool,
 }
 
 impl Around {
     /// Reads the clock once.
     pub(crate) fn look() -> Self {
         let now = Deadline::now();
-        let (soft, stopped) = current::with(|frame| {
+        let (soft, stopped, repeated) = current::with(|frame| {
             let soft = frame.limits.soft.filter(|_| frame.mode.enforces());
-            (soft, frame.stopped(|| now).is_some())
+            let attempt = frame.node.as_ref().and_then(|node| node.attempt());
+            (soft, frame.stopped(|| now).is_some(), attempt.is_some())
         })
         .unwrap_or_default();
-        Self { now, soft, stopped }
+        Self {
+            now,
+            soft,
+            stopped,
+            repeated,
+        }
     }
 
     /// `None` is unlimited.

@@ -1,6 +1,7 @@
 //! [`Trial`]: one attempt, under a context of its own.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::task::{self, Poll};
 use std::time::Duration;
@@ -39,12 +40,15 @@ pin_project! {
 impl<F: Future> Trial<F> {
     /// Begins an attempt: a child of the scope around, and of nothing else that could be cancelled.
     ///
+    /// With `repeats` it is one of several that follow each other.
+    ///
     /// The future is made inside the attempt's context, so that what captures its context at the call captures this
     /// one.
     pub(crate) fn begin(
         place: Place,
         plan: &Plan,
         number: u32,
+        repeats: bool,
         around: &Around,
         make: impl FnOnce(Attempt) -> F,
     ) -> Self {
@@ -59,6 +63,13 @@ impl<F: Future> Trial<F> {
         let always = plan.cap.is_some();
         let parent = current::inherit();
         let context = Context::below(parent, place.name, budget, place.location, always);
+        // Those below, in this process and in the next one, leave repeating to this one; it has the number of the outermost.
+        if repeats
+            && !around.repeated
+            && let (Some(node), Some(number)) = (context.node(), NonZeroU32::new(number))
+        {
+            node.set_attempt(number);
+        }
         let attempt = Attempt { number, granted };
         let future = context.enter(|| make(attempt));
         let node = context.node().cloned();

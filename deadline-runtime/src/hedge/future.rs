@@ -452,7 +452,14 @@ where
         let mut this = self.project();
         let place = this.flights.as_mut().project().watch.place;
         *this.made = this.made.saturating_add(1);
-        let trial = Trial::begin(place, &this.rules.plan, *this.made, around, this.make);
+        let trial = Trial::begin(
+            place,
+            &this.rules.plan,
+            *this.made,
+            false,
+            around,
+            this.make,
+        );
         this.flights.add(trial);
         *this.due = Some(around.now.plus(this.rules.delay));
     }

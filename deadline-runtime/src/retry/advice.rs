@@ -3,29 +3,7 @@
 use std::time::Duration;
 
 use crate::attempt::worth_another;
-use crate::stop::{Phase, Stopped};
-
-/// Whether a failed attempt can have had an effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Sent {
-    /// Nothing has reached the other side: it failed before it was sent.
-    NotSent,
-    /// It may have taken effect. A timeout does not prove that nothing happened.
-    #[default]
-    Unknown,
-}
-
-impl Sent {
-    /// Of an attempt that makes exactly one request and was stopped: `NotSent` if that was before it began, in a queue, waiting for
-    /// a pooled connection or while connecting. (Of an attempt that makes two requests the first may have been sent.)
-    #[must_use]
-    pub fn of(stopped: &Stopped) -> Self {
-        match stopped.phase() {
-            Phase::Start | Phase::Queue | Phase::Pool | Phase::Connect => Self::NotSent,
-            _ => Self::Unknown,
-        }
-    }
-}
+use crate::stop::{Sent, Stopped};
 
 /// What the other side says about when to come back: `Retry-After`, `grpc-retry-pushback-ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,7 +92,8 @@ impl Advice {
 /// For error types of clients: they know what the other side said and how far the request had come.
 ///
 /// ```
-/// use deadline_runtime::retry::{Advice, Retryable, Sent};
+/// use deadline_runtime::Sent;
+/// use deadline_runtime::retry::{Advice, Retryable};
 ///
 /// enum ClientError {
 ///     Connect,
@@ -140,6 +119,6 @@ pub trait Retryable {
 /// A stop is worth another attempt if a limit or the dependency caused it, and not if it was cancelled or refused.
 impl Retryable for Stopped {
     fn advice(&self) -> Advice {
-        Advice::of_stop(self).sent(Sent::of(self))
+        Advice::of_stop(self).sent(self.sent())
     }
 }

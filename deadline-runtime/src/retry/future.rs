@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use super::advice::{Advice, Pushback, Retryable, Sent};
+use super::advice::{Advice, Pushback, Retryable};
 use super::backoff::Waits;
 use super::budget::RetryBudget;
 use super::policy::Rules;
@@ -27,7 +27,7 @@ use crate::attempt::{
 };
 use crate::figure::{Budgeted, Figure};
 use crate::scope::{TARGET, Timer};
-use crate::stop::{Phase as StopPhase, Stopped};
+use crate::stop::{Phase as StopPhase, Sent, Stopped};
 use crate::time::{Deadline, Short};
 
 pin_project! {
@@ -347,7 +347,8 @@ where
             *this.last = failure.keep(kind, this.last.take());
         }
         *this.made = number;
-        let trial = Trial::begin(place, plan, number, &around, this.make);
+        let repeats = this.rules.attempts > 1;
+        let trial = Trial::begin(place, plan, number, repeats, &around, this.make);
         tries.watch.begun(around.now);
         tries.phase.set(Phase::Trying { trial });
         Ok(())
@@ -371,6 +372,9 @@ where
         }
         if *this.made >= this.rules.attempts {
             return give_up("no further attempt: all were made", failure);
+        }
+        if around.repeated && !this.rules.nested {
+            return give_up("no further attempt: somebody above repeats", failure);
         }
         let advice = match &failure {
             Failure::Error(error) => (this.judge)(error),

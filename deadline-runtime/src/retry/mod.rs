@@ -26,8 +26,9 @@
 //!
 //! | rule | from |
 //! |---|---|
-//! | Whether an attempt may be repeated is said where the policy is made: [`Retry::idempotent`], or [`Retry::non_idempotent`], which repeats only what [surely was not sent](Sent) | gRPC A6, "transparent retries" |
+//! | Whether an attempt may be repeated is said where the policy is made: [`Retry::idempotent`], or [`Retry::non_idempotent`], which repeats only what [surely was not sent](crate::Sent) | gRPC A6, "transparent retries" |
 //! | An attempt begins only if `wait + min_attempt + reserve` is left, the first one too; equality runs | |
+//! | Only one layer repeats: below an attempt, in this process or in the one that called it, a retry makes one attempt ([`under_a_retry`](Retry::under_a_retry) if it must not). Three layers of three attempts are three calls at the bottom and not 27 | gRPC A6, `grpc-previous-rpc-attempts` |
 //! | Each attempt may take the least of [`attempt_cap`](Retry::attempt_cap) and of what is left before the reserve, worked out anew each time; it is a child scope, so that what it calls and sends on sees that figure | Envoy's `per_try_timeout` |
 //! | A stop of the scope around (its deadline, a cancel) is never tried again, whatever the error calls it: decided by whose limit it is | |
 //! | An attempt that used up its own cap is tried again if there is time; [`give_up_on_timeout`](Retry::give_up_on_timeout) if not | |
@@ -124,7 +125,7 @@ mod budget;
 mod future;
 mod policy;
 
-pub use self::advice::{Advice, Pushback, Retryable, Sent};
+pub use self::advice::{Advice, Pushback, Retryable};
 pub use self::backoff::Backoff;
 pub use self::budget::RetryBudget;
 pub use self::future::{Judge, Retrying};

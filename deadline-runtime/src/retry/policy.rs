@@ -43,6 +43,8 @@ pub(super) struct Rules {
     pub(super) waits: Option<Duration>,
     pub(super) idempotent: bool,
     pub(super) timeouts: bool,
+    /// Repeats also below an attempt of somebody else.
+    pub(super) nested: bool,
 }
 
 impl<B> Clone for Retry<B> {
@@ -78,6 +80,7 @@ impl Retry {
                 waits: None,
                 idempotent: true,
                 timeouts: true,
+                nested: false,
             },
             figure: PhantomData,
         }
@@ -156,6 +159,14 @@ impl<B> Retry<B> {
     /// How long to wait between two attempts.
     pub const fn backoff(mut self, backoff: Backoff) -> Self {
         self.rules.backoff = backoff;
+        self
+    }
+
+    /// Tries again also where somebody above repeats: a retry around this one, or the caller of the request, who has
+    /// said so in `x-request-attempt`. The attempts multiply then: for short local repetitions, such as a transaction that lost
+    /// against another one.
+    pub const fn under_a_retry(mut self) -> Self {
+        self.rules.nested = true;
         self
     }
 
