@@ -79,6 +79,7 @@
 
 mod constant;
 mod context;
+pub mod fan_out;
 mod figure;
 mod fits;
 #[cfg(feature = "http")]

@@ -79,6 +79,20 @@ impl Context {
         Self(Some(node))
     }
 
+    /// What is begun where there is no context at all inherits this: one request, without a limit.
+    pub(crate) fn of_nothing(
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Inherited {
+        let node = RootBuilder::new(operation, location).build_node();
+        Inherited {
+            soft: node.limits.soft,
+            owner: None,
+            depth: node.depth.saturating_add(1),
+            node,
+        }
+    }
+
     /// What a scope inside this context inherits.
     pub(crate) fn inherited(&self) -> Option<Inherited> {
         let node = self.0.as_ref()?;
@@ -116,7 +130,7 @@ impl Context {
     }
 
     /// A child of `parent`. With `always` the budget is one that holds in every mode, where the parent's may not.
-    fn below(
+    pub(crate) fn below(
         parent: Option<Inherited>,
         name: &'static str,
         budget: Budget,

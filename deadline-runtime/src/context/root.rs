@@ -89,6 +89,10 @@ impl RootBuilder {
     /// The context.
     #[must_use]
     pub fn build(self) -> Context {
+        Context::from_node(self.build_node())
+    }
+
+    pub(super) fn build_node(self) -> Arc<Node> {
         let started = self.started.unwrap_or_else(Deadline::now);
         let operation = Operation::new(self.operation, self.location, self.budget);
         let own = self
@@ -111,6 +115,6 @@ impl RootBuilder {
             report: self.report,
             ..Request::default()
         };
-        Context::from_node(Node::root(seed, request))
+        Node::root(seed, request)
     }
 }

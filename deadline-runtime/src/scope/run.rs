@@ -29,16 +29,24 @@ impl<F: Future> Run<F> {
             .flags
             .set(Flag::Replaces, replaces || context.is_none());
         if let Some(node) = context {
-            state.hard = node.limits.hard;
-            state.started = Some(node.started);
-            state.flags.set(Flag::Again, node.of_scope);
-            state.depth = node.depth;
-            state.node = Some(node);
-            state.flags.set(Flag::Fixed, true);
-            state.flags.set(Flag::Explicit, true);
+            take_on(&mut state, node);
         }
         Self {
             scoped: Scoped::of(state, Carry, body),
+        }
+    }
+
+    /// Of a future that is told its context when it begins.
+    pub(crate) fn later(body: F) -> Self {
+        Self {
+            scoped: Scoped::of(State::under(None, None), Carry, body),
+        }
+    }
+
+    /// Tells it; before the first poll.
+    pub(crate) fn begin_under(self: Pin<&mut Self>, context: Option<Arc<Node>>) {
+        if let (Some(state), Some(node)) = (self.project().scoped.pinned_state(), context) {
+            take_on(state, node);
         }
     }
 
@@ -62,6 +70,17 @@ impl<F: Future> Run<F> {
         }
         run
     }
+}
+
+/// Makes `node`'s limits and its cancellation those of the scope.
+fn take_on(state: &mut State, node: Arc<Node>) {
+    state.hard = node.limits.hard;
+    state.started = Some(node.started);
+    state.flags.set(Flag::Again, node.of_scope);
+    state.depth = node.depth;
+    state.node = Some(node);
+    state.flags.set(Flag::Fixed, true);
+    state.flags.set(Flag::Explicit, true);
 }
 
 impl<F: Future> Future for Run<F> {

@@ -96,6 +96,15 @@ impl<F, B, K: Keep> Scoped<F, B, K> {
     }
 }
 
+impl<F, B, K: Keep> Scoped<F, B, K> {
+    pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {
+        match self.project() {
+            Place::Alive { state, .. } => Some(state),
+            Place::Over => None,
+        }
+    }
+}
+
 impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     /// Polls the scope: the body's value or the stop.
     #[inline]

@@ -1,0 +1,154 @@
+//! [`Branch`]: one piece of work and whether the answer needs it.
+
+use std::future::IntoFuture;
+use std::panic::Location;
+
+use super::errors::{Fails, Never};
+use super::gathered::Missed;
+use crate::stop::Stopped;
+use crate::time::Budget;
+
+/// One piece of work of a fan-out, and whether the answer needs it.
+///
+/// Made by [`required`], [`optional`] or [`branch`]; the future yields a `Result`.
+#[derive(Debug)]
+#[must_use = "a branch does nothing until it is part of a `fan_out` that is awaited"]
+pub struct Branch<F, N> {
+    pub(super) name: &'static str,
+    pub(super) location: &'static Location<'static>,
+    pub(super) budget: Budget,
+    pub(super) future: F,
+    pub(super) need: N,
+}
+
+/// A branch without which there is no answer: its failure is the failure of the whole, and stops the others.
+///
+/// Its error type has a place for a stop (`From<Stopped>`), as that of an annotated function. All required branches
+/// of one fan-out have the same one.
+#[track_caller]
+pub fn required<F: IntoFuture>(name: &'static str, future: F) -> Branch<F::IntoFuture, Required> {
+    Branch::new(name, Location::caller(), future.into_future(), Required)
+}
+
+/// A branch that an answer can do without: when it fails or is cut off, its value is a [`Missed`] with the cause.
+///
+/// Its error may be of any type.
+#[track_caller]
+pub fn optional<F: IntoFuture>(name: &'static str, future: F) -> Branch<F::IntoFuture, Optional> {
+    Branch::new(name, Location::caller(), future.into_future(), Optional)
+}
+
+/// A branch that is required or not as `need` says, for [`fan_out_all`](super::fan_out_all) over a list of both.
+///
+/// Its value is a `Result` either way; that of a required one is `Ok` in every answer.
+#[track_caller]
+pub fn branch<F: IntoFuture>(
+    name: &'static str,
+    need: Need,
+    future: F,
+) -> Branch<F::IntoFuture, Need> {
+    Branch::new(name, Location::caller(), future.into_future(), need)
+}
+
+impl<F, N> Branch<F, N> {
+    fn new(name: &'static str, location: &'static Location<'static>, future: F, need: N) -> Self {
+        Self {
+            name,
+            location,
+            budget: Budget::inherited(),
+            future,
+            need,
+        }
+    }
+
+    /// The branch's own cut-off, counted from where it begins: what it calls sees it as its deadline. A branch which
+    /// finds less left than the budget's minimum does not begin.
+    ///
+    /// The default is the deadline around.
+    pub fn budget(mut self, budget: impl Into<Budget>) -> Self {
+        self.budget = budget.into();
+        self
+    }
+}
+
+/// The answer needs it. Made by [`required`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Required;
+
+/// The answer can do without it. Made by [`optional`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Optional;
+
+/// Whether the answer needs a branch, where that is known at run time only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// As [`required`].
+    Required,
+    /// As [`optional`].
+    Optional,
+}
+
+/// What becomes of a finished branch.
+#[derive(Debug)]
+pub enum Settled<V, E> {
+    /// It is there.
+    Value(V),
+    /// It is not, and the answer can do without.
+    Missed(V),
+    /// It is not, and there is no answer.
+    Failed(E),
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Required {}
+    impl Sealed for super::Optional {}
+    impl Sealed for super::Need {}
+}
+
+/// How a kind of branch answers. Sealed: the kinds are [`Required`], [`Optional`] and [`Need`].
+pub trait Kind<T, E>: sealed::Sealed {
+    /// What stands for the branch in the answer.
+    type Value;
+    #[doc(hidden)]
+    type Fails;
+    #[doc(hidden)]
+    fn settle(&self, outcome: Result<T, Missed<E>>) -> Settled<Self::Value, Self::Fails>;
+}
+
+impl<T, E: From<Stopped>> Kind<T, E> for Required {
+    type Value = T;
+    type Fails = Fails<E>;
+
+    fn settle(&self, outcome: Result<T, Missed<E>>) -> Settled<T, Fails<E>> {
+        match outcome {
+            Ok(value) => Settled::Value(value),
+            Err(missed) => Settled::Failed(Fails(missed.into_error())),
+        }
+    }
+}
+
+impl<T, E> Kind<T, E> for Optional {
+    type Value = Result<T, Missed<E>>;
+    type Fails = Never;
+
+    fn settle(&self, outcome: Result<T, Missed<E>>) -> Settled<Self::Value, Never> {
+        match outcome {
+            Ok(value) => Settled::Value(Ok(value)),
+            Err(missed) => Settled::Missed(Err(missed)),
+        }
+    }
+}
+
+impl<T, E: From<Stopped>> Kind<T, E> for Need {
+    type Value = Result<T, Missed<E>>;
+    type Fails = Fails<E>;
+
+    fn settle(&self, outcome: Result<T, Missed<E>>) -> Settled<Self::Value, Fails<E>> {
+        match (self, outcome) {
+            (_, Ok(value)) => Settled::Value(Ok(value)),
+            (Self::Optional, Err(missed)) => Settled::Missed(Err(missed)),
+            (Self::Required, Err(missed)) => Settled::Failed(Fails(missed.into_error())),
+        }
+    }
+}

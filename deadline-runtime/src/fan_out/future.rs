@@ -1,0 +1,356 @@
+//! [`FanOut`]: the future that polls the branches and decides when there is an answer.
+//!
+//! ```text
+//! Created ──first poll──▶ Open ──last branch ended──▶ Over (the answer)
+//!                          │
+//!                          │ a required branch failed
+//!                          ▼
+//!                         Failing ──last branch ended──▶ Over (the error)
+//! ```
+//!
+//! Open and Failing differ in one thing: what the branches still come to does not matter any more.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{self, Poll, Waker};
+
+use pin_project_lite::pin_project;
+
+use super::branch::Branch;
+use super::errors::Failure;
+use super::gathered::Gathered;
+use super::lane::Step;
+use super::lanes::{Each, Lanes, Parent};
+use super::tuple::Branches;
+use super::wake::Hub;
+use crate::context::current::{self, Inherited};
+use crate::context::{Context, Missing};
+use crate::stop::Brief;
+use crate::time::Deadline;
+
+/// How often the branches are polled in a row where the await around hands the stop out itself: a scope takes three
+/// polls from its stop to its end, and each one inside it as many.
+const TURNS: usize = 8;
+
+pin_project! {
+    /// The future of [`fan_out`] and [`fan_out_all`]. It yields a [`Gathered`] or the first failure of a required branch.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct FanOut<B: Branches> {
+        #[pin]
+        lanes: B::Lanes,
+        failure: Option<<B::Lanes as Lanes>::Fails>,
+        progress: Progress,
+    }
+}
+
+/// Everything that does not depend on the branches' types.
+struct Progress {
+    captured: Option<Inherited>,
+    location: &'static Location<'static>,
+    /// `None` before the first poll.
+    run: Option<Running>,
+    /// How many may be on their way at once.
+    at_most: usize,
+    /// How many have not ended.
+    open: usize,
+    /// The first one that has not begun.
+    next: usize,
+    /// By the branch's number.
+    missing: Vec<(usize, Missing)>,
+    /// The stop that the request had noted when a branch failed: the failure's own, if it was one.
+    noted: Option<(Brief, Deadline)>,
+    /// The stop of what is around has been seen.
+    swept: bool,
+}
+
+struct Running {
+    parent: Parent,
+    hub: Arc<Hub>,
+    wakers: Vec<Waker>,
+    batch: Vec<usize>,
+}
+
+/// Runs branches of different types, given as a tuple of [`required`](super::required) and [`optional`](super::optional) ones.
+///
+/// The value is a [`Gathered`] tuple with one value a branch: that of a required one as it is, that of an optional one
+/// as a `Result`. With no required branch the error is [`Infallible`](std::convert::Infallible), so that
+/// `let Ok(page) = fan_out(…).await;` compiles. What happens when: the [table](self#the-rules).
+///
+/// The context is taken here, as an annotated function takes it where it is called.
+///
+/// # Errors
+/// The error of the required branch that failed first; a stop is converted with `From<Stopped>`.
+///
+/// ```
+/// use deadline_runtime::fan_out::{fan_out, optional, required};
+/// use deadline_runtime::{Cause, Stopped};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let page = fan_out((
+///     required("profile", async { Ok::<_, Stopped>("Ada") }),
+///     optional("ads", async { Err::<u32, _>("no ads today") }),
+/// ))
+/// .await
+/// .unwrap();
+/// let (profile, ads) = &page.values;
+/// assert_eq!(*profile, "Ada");
+/// assert_eq!(ads.as_ref().unwrap_err().error(), Some(&"no ads today"));
+/// assert!(!page.is_complete());
+/// assert_eq!(page.missing()[0].operation(), "ads");
+/// assert_eq!(page.missing()[0].cause(), Cause::DependencyFailed);
+/// # }
+/// ```
+#[track_caller]
+pub fn fan_out<B: Branches>(branches: B) -> FanOut<B> {
+    FanOut::new(branches, Location::caller())
+}
+
+/// Runs branches of one type, as many as there are: the same call to ten services.
+///
+/// The values come in the order of the branches. Where some are required and others are not, make them with
+/// [`branch`](super::branch). No branch at all is a complete answer.
+///
+/// # Errors
+/// As [`fan_out`].
+///
+/// ```
+/// use deadline_runtime::fan_out::{Need, branch, fan_out_all};
+/// use deadline_runtime::{Stopped, deadline};
+///
+/// #[deadline(budget = "200ms")]
+/// async fn ask(service: &str) -> Result<usize, Stopped> {
+///     Ok(service.len())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Stopped> {
+/// let services = [("stock", Need::Required), ("reviews", Need::Optional)];
+/// let page = fan_out_all(services.map(|(name, need)| branch(name, need, ask(name))))
+///     .at_most(4)
+///     .await?;
+/// let lengths: Vec<_> = page.values.into_iter().flatten().collect();
+/// assert_eq!(lengths, [5, 7]);
+/// # Ok(())
+/// # }
+/// ```
+#[track_caller]
+pub fn fan_out_all<F, N>(branches: impl IntoIterator<Item = Branch<F, N>>) -> FanOut<Each<F, N>>
+where
+    Each<F, N>: Branches,
+{
+    let branches = branches.into_iter().collect();
+    FanOut::new(Each(branches), Location::caller())
+}
+
+impl<B: Branches> FanOut<B> {
+    fn new(branches: B, location: &'static Location<'static>) -> Self {
+        let lanes = branches.into_lanes();
+        let open = lanes.count();
+        Self {
+            lanes,
+            failure: None,
+            progress: Progress {
+                captured: current::inherit(),
+                location,
+                run: None,
+                at_most: open.max(1),
+                open,
+                next: 0,
+                missing: Vec::new(),
+                noted: None,
+                swept: false,
+            },
+        }
+    }
+
+    /// How many branches may be on their way at once; zero counts as one. Further ones begin, in order, when one has
+    /// ended, and their cut-offs count from there. The default is all of them.
+    pub fn at_most(mut self, branches: usize) -> Self {
+        self.progress.at_most = branches.max(1);
+        self
+    }
+}
+
+impl<B: Branches> Future for FanOut<B> {
+    type Output = Result<Gathered<B::Values>, <<B::Lanes as Lanes>::Fails as Failure>::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let progress = this.progress;
+        progress.begin(this.lanes.count());
+        let mut turns = progress.listen(cx.waker());
+        while turns > 0 {
+            turns -= 1;
+            let mut batch = progress.batch();
+            if batch.is_empty() {
+                progress.give_back(batch);
+                break;
+            }
+            // It grows while it is worked off: an ended branch lets the next one begin.
+            let mut at = 0;
+            while let Some(index) = batch.get(at).copied() {
+                at += 1;
+                let moot = this.failure.is_some();
+                let Some(step) = progress.poll(index, moot, this.lanes.as_mut()) else {
+                    continue;
+                };
+                progress.open -= 1;
+                match step {
+                    Step::Value => {}
+                    Step::Missed(missing) => progress.missing.push((index, missing)),
+                    Step::Failed(_) if moot => {}
+                    Step::Failed(failure) => {
+                        *this.failure = Some(failure);
+                        progress.fail(this.lanes.as_mut(), index);
+                        // Those that were polled before it in this turn are shown the stop as well.
+                        turns = turns.max(1);
+                    }
+                }
+                batch.extend(progress.start_next());
+            }
+            batch.clear();
+            progress.give_back(batch);
+        }
+        if progress.open > 0 {
+            return Poll::Pending;
+        }
+        if let Some(failure) = this.failure.take() {
+            progress.renote();
+            return Poll::Ready(Err(failure.into_error()));
+        }
+        // `None` when it was polled after its end: nothing will ever come.
+        match this.lanes.take() {
+            Some(values) => {
+                let mut missing = std::mem::take(&mut progress.missing);
+                missing.sort_unstable_by_key(|(index, _)| *index);
+                let missing = missing.into_iter().map(|(_, missing)| missing);
+                let missing = missing.collect();
+                Poll::Ready(Ok(Gathered::new(B::values(values), missing)))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Progress {
+    /// Finds out, once, what the branches begin under, and lets the first ones begin.
+    fn begin(&mut self, branches: usize) {
+        if self.run.is_some() {
+            return;
+        }
+        let parent = self.parent();
+        let hub = Hub::new(branches);
+        let wakers = (0..branches).map(|index| hub.waker(index)).collect();
+        let first = branches.min(self.at_most);
+        for index in 0..first {
+            hub.queue(index);
+        }
+        self.next = first;
+        self.run = Some(Running {
+            parent: Parent(parent),
+            hub,
+            wakers,
+            batch: Vec::with_capacity(branches),
+        });
+    }
+
+    /// One request: the polling context decides. Two: the one of the call, and each branch is bound by the polling one
+    /// beside it. None: the branches are one request all the same.
+    fn parent(&mut self) -> Inherited {
+        match (self.captured.take(), current::inherit()) {
+            (Some(captured), Some(polling)) if captured.node.same_request(&polling.node) => polling,
+            (Some(only), _) | (None, Some(only)) => only,
+            (None, None) => Context::of_nothing("fan_out", self.location),
+        }
+    }
+
+    /// Wakes `outer` from here on. Returned is how often the queue is to be worked off.
+    fn listen(&mut self, outer: &Waker) -> usize {
+        let Some(run) = &self.run else { return 0 };
+        run.hub.listen(outer);
+        if self.swept {
+            return 1;
+        }
+        let stopped = current::with(|frame| {
+            let stopped = frame.stopped(Deadline::now).is_some();
+            stopped.then(|| frame.operation().budget.cleanup.is_zero())
+        });
+        let Some(waits) = stopped.flatten() else {
+            return 1;
+        };
+        // What is around is stopped. Every branch is shown that, whether its timer has fired by now or not.
+        self.swept = true;
+        self.next = run.wakers.len();
+        for index in 0..run.wakers.len() {
+            run.hub.queue(index);
+        }
+        if waits { 1 } else { TURNS }
+    }
+
+    fn batch(&mut self) -> Vec<usize> {
+        let Some(run) = &mut self.run else {
+            return Vec::new();
+        };
+        let mut batch = std::mem::take(&mut run.batch);
+        run.hub.take(&mut batch);
+        // Of branches that are woken together the one written first is the first.
+        batch.sort_unstable();
+        batch
+    }
+
+    fn give_back(&mut self, batch: Vec<usize>) {
+        if let Some(run) = &mut self.run {
+            run.batch = batch;
+        }
+    }
+
+    /// `None` if it is pending, or over.
+    fn poll<L: Lanes>(
+        &self,
+        index: usize,
+        moot: bool,
+        lanes: Pin<&mut L>,
+    ) -> Option<Step<L::Fails>> {
+        let run = self.run.as_ref()?;
+        run.hub.begin(index);
+        let mut cx = task::Context::from_waker(run.wakers.get(index)?);
+        match lanes.poll_one(index, &mut cx, &run.parent, moot) {
+            Poll::Ready(step) => Some(step),
+            Poll::Pending => None,
+        }
+    }
+
+    /// The next one that has not begun, if there is any.
+    fn start_next(&mut self) -> Option<usize> {
+        let run = self.run.as_ref()?;
+        let next = self.next;
+        (next < run.wakers.len()).then(|| {
+            self.next += 1;
+            next
+        })
+    }
+
+    /// Stops all but the one that has failed.
+    fn fail<L: Lanes>(&mut self, mut lanes: Pin<&mut L>, failed: usize) {
+        let Some(run) = &self.run else { return };
+        self.noted = run.parent.0.node.noted_stop();
+        self.next = run.wakers.len();
+        self.open = 0;
+        for index in (0..run.wakers.len()).filter(|index| *index != failed) {
+            if lanes.as_mut().stop_one(index) {
+                self.open += 1;
+                run.hub.queue(index);
+            }
+        }
+    }
+
+    /// The stops of the others are this failure's doing: what the request remembers is the failure's own.
+    fn renote(&self) {
+        if let Some(run) = &self.run {
+            run.parent.0.node.renote(self.noted);
+        }
+    }
+}
