@@ -86,6 +86,8 @@ mod fits;
 pub mod http;
 mod scope;
 mod stop;
+#[cfg(feature = "stream")]
+pub mod stream;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod time;

@@ -107,7 +107,7 @@ impl Context {
     #[cfg(feature = "test-util")]
     pub(crate) fn trip_at(&self, n: usize, cause: Cause) {
         if let Some(node) = self.node() {
-            node.root_of().trip.set(n, cause);
+            node.trip().set(n, cause);
         }
     }
 

@@ -362,6 +362,17 @@ impl Node {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The root of the request, also of what is shielded from its cancel.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn request(self: &Arc<Self>) -> &Arc<Self> {
+        self.recording_root()
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(crate) fn trip(self: &Arc<Self>) -> &crate::trip::Trip {
+        &self.recording_root().trip
+    }
+
     #[cfg(feature = "test-util")]
     pub(crate) fn child_count(&self) -> usize {
         self.children().len()

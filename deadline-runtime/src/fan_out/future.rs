@@ -257,14 +257,10 @@ impl Progress {
         });
     }
 
-    /// One request: the polling context decides. Two: the one of the call, and each branch is bound by the polling one
-    /// beside it. None: the branches are one request all the same.
+    /// Without any context the branches are one request all the same.
     fn parent(&mut self) -> Inherited {
-        match (self.captured.take(), current::inherit()) {
-            (Some(captured), Some(polling)) if captured.node.same_request(&polling.node) => polling,
-            (Some(only), _) | (None, Some(only)) => only,
-            (None, None) => Context::of_nothing("fan_out", self.location),
-        }
+        current::captured_or_polling(self.captured.take())
+            .unwrap_or_else(|| Context::of_nothing("fan_out", self.location))
     }
 
     /// Wakes `outer` from here on. Returned is how often the queue is to be worked off.

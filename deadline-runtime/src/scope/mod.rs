@@ -6,6 +6,7 @@
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
+//! * `series`: the scope of a stream, which yields many values.
 //! * [`gate`], [`mod@guard`], [`mod@checkpoint`]: where a running body meets a stop.
 
 mod admission;
@@ -21,6 +22,8 @@ mod outcome;
 mod pending;
 mod run;
 mod scoped;
+#[cfg(feature = "stream")]
+mod series;
 mod shield;
 mod state;
 mod timer;
@@ -35,4 +38,6 @@ pub use self::operation::Spec;
 pub(crate) use self::outcome::TARGET;
 pub use self::run::Run;
 pub use self::scoped::{Carry, CarryBy, Fallback, OnStop, Parent, Scoped};
+#[cfg(feature = "stream")]
+pub(crate) use self::series::Series;
 pub use self::shield::Shield;

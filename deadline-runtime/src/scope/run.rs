@@ -73,7 +73,7 @@ impl<F: Future> Run<F> {
 }
 
 /// Makes `node`'s limits and its cancellation those of the scope.
-fn take_on(state: &mut State, node: Arc<Node>) {
+pub(super) fn take_on(state: &mut State, node: Arc<Node>) {
     state.hard = node.limits.hard;
     state.started = Some(node.started);
     state.flags.set(Flag::Again, node.of_scope);
