@@ -12,9 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use common::{Woken, ms, poll};
 use deadline_runtime::fan_out::{
-    Gathered, Missed, Need, branch, fan_out, fan_out_all, optional, required,
+    Gathered, Longest, Missed, Need, branch, fan_out, fan_out_all, optional, required,
 };
-use deadline_runtime::{Budget, Cause, Context, Mode, Phase, Stopped, deadline};
+use deadline_runtime::{
+    Budget, Budgeted, Cause, Context, Millis, Mode, Phase, Stopped, Unbudgeted, deadline,
+};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
@@ -821,4 +823,57 @@ async fn errors_read_as_sentences() {
         Stopped::find(&wrapped).unwrap().cause(),
         Cause::DependencyTimeout
     );
+}
+
+#[deadline(budget = "450ms")]
+async fn profile() -> Result<u8, Stopped> {
+    Ok(1)
+}
+
+#[deadline(budget = "300ms", plan = "100ms")]
+async fn orders() -> Result<u8, Stopped> {
+    Ok(2)
+}
+
+/// 450 + 50: the longest branch and no more.
+#[deadline(budget = "500ms", reserve = "50ms")]
+async fn fits() -> Result<u8, Stopped> {
+    let page = fan_out((
+        required("profile", profile()),
+        required("again", profile()),
+        required("orders", orders()),
+    ))
+    .await?;
+    Ok(page.values.0 + page.values.1 + page.values.2)
+}
+
+/// A cut-off at run time is not counted: what it narrows may declare more than there is.
+#[deadline(budget = "200ms")]
+async fn narrows() -> Result<u8, Stopped> {
+    let page = fan_out((
+        required("profile", profile()).budget(ms(150)),
+        required("orders", orders()).capped::<Millis<150>>(),
+    ))
+    .await?;
+    Ok(page.values.0 + page.values.1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fan_out_declares_its_longest_branch() {
+    fn declares<B>(_: &impl Budgeted<Budget = B>) {}
+    let tuple = fan_out((required("profile", profile()), optional("orders", orders())));
+    declares::<Longest<(Millis<450>, Millis<300, 100>)>>(&tuple);
+    let list = fan_out_all([required("profile", profile())]);
+    declares::<Millis<450>>(&list);
+    let mixed = fan_out((
+        optional("a", pending::<Result<(), Stopped>>()).budget(ms(10)),
+        optional("b", pending::<Result<(), Stopped>>()).capped::<Millis<20>>(),
+    ));
+    declares::<Longest<(Unbudgeted, Millis<20>)>>(&mixed);
+    let Ok(page) = mixed.await;
+    assert_eq!(
+        page.values.1.unwrap_err().stopped().unwrap().budget(),
+        Some(ms(20))
+    );
+    assert_eq!((fits().await.unwrap(), narrows().await.unwrap()), (4, 3));
 }

@@ -1,10 +1,12 @@
 //! [`Branch`]: one piece of work and whether the answer needs it.
 
 use std::future::IntoFuture;
+use std::marker::PhantomData;
 use std::panic::Location;
 
 use super::errors::{Fails, Never};
 use super::gathered::Missed;
+use crate::figure::{Budgeted, Figure, Unbudgeted};
 use crate::stop::Stopped;
 use crate::time::Budget;
 
@@ -13,12 +15,13 @@ use crate::time::Budget;
 /// Made by [`required`], [`optional`] or [`branch`]; the future yields a `Result`.
 #[derive(Debug)]
 #[must_use = "a branch does nothing until it is part of a `fan_out` that is awaited"]
-pub struct Branch<F, N> {
+pub struct Branch<F, N, C = ByCallee> {
     pub(super) name: &'static str,
     pub(super) location: &'static Location<'static>,
     pub(super) budget: Budget,
     pub(super) future: F,
     pub(super) need: N,
+    cap: PhantomData<fn() -> C>,
 }
 
 /// A branch without which there is no answer: its failure is the failure of the whole, and stops the others.
@@ -58,17 +61,75 @@ impl<F, N> Branch<F, N> {
             budget: Budget::inherited(),
             future,
             need,
+            cap: PhantomData,
         }
     }
+}
 
+impl<F, N, C> Branch<F, N, C> {
     /// The branch's own cut-off, counted from where it begins: what it calls sees it as its deadline. A branch which
     /// finds less left than the budget's minimum does not begin.
     ///
-    /// The default is the deadline around.
-    pub fn budget(mut self, budget: impl Into<Budget>) -> Self {
-        self.budget = budget.into();
-        self
+    /// The default is the deadline around. The compiler cannot read it: in sums the branch counts nothing, see
+    /// [`capped`](Self::capped).
+    pub fn budget(self, budget: impl Into<Budget>) -> Branch<F, N, AtRunTime> {
+        self.with(budget.into())
     }
+
+    /// As [`budget`](Self::budget), written in the type, so that the compiler adds it up.
+    ///
+    /// ```
+    /// use deadline_runtime::fan_out::{fan_out, optional};
+    /// use deadline_runtime::{Budgeted, Millis, Stopped};
+    ///
+    /// fn declares(_: &impl Budgeted) {}
+    /// let page = fan_out((optional("ads", async { Ok::<_, Stopped>(1) }).capped::<Millis<250>>(),));
+    /// declares(&page);
+    /// ```
+    pub fn capped<B: Figure>(self) -> Branch<F, N, Capped<B>> {
+        self.with(B::BUDGET)
+    }
+
+    fn with<X>(self, budget: Budget) -> Branch<F, N, X> {
+        Branch {
+            name: self.name,
+            location: self.location,
+            budget,
+            future: self.future,
+            need: self.need,
+            cap: PhantomData,
+        }
+    }
+}
+
+/// The branch has no cut-off of its own: what its future declares counts.
+#[derive(Debug)]
+pub struct ByCallee;
+
+/// The branch has a cut-off that is known at run time.
+#[derive(Debug)]
+pub struct AtRunTime;
+
+/// The branch has the cut-off `B`.
+#[derive(Debug)]
+pub struct Capped<B>(PhantomData<B>);
+
+/// What a branch counts in sums.
+pub trait Counts {
+    #[doc(hidden)]
+    type Figure;
+}
+
+impl<F: Budgeted, N> Counts for Branch<F, N, ByCallee> {
+    type Figure = F::Budget;
+}
+
+impl<F, N> Counts for Branch<F, N, AtRunTime> {
+    type Figure = Unbudgeted;
+}
+
+impl<F, N, B> Counts for Branch<F, N, Capped<B>> {
+    type Figure = B;
 }
 
 /// The answer needs it. Made by [`required`].

@@ -18,7 +18,7 @@ use std::task::{self, Poll, Waker};
 
 use pin_project_lite::pin_project;
 
-use super::branch::Branch;
+use super::branch::{Branch, Counts};
 use super::errors::Failure;
 use super::gathered::Gathered;
 use super::lane::Step;
@@ -27,6 +27,7 @@ use super::tuple::Branches;
 use super::wake::Hub;
 use crate::context::current::{self, Inherited};
 use crate::context::{Context, Missing};
+use crate::figure::{Budgeted, Figure};
 use crate::stop::Brief;
 use crate::time::Deadline;
 
@@ -137,9 +138,11 @@ pub fn fan_out<B: Branches>(branches: B) -> FanOut<B> {
 /// # }
 /// ```
 #[track_caller]
-pub fn fan_out_all<F, N>(branches: impl IntoIterator<Item = Branch<F, N>>) -> FanOut<Each<F, N>>
+pub fn fan_out_all<F, N, C>(
+    branches: impl IntoIterator<Item = Branch<F, N, C>>,
+) -> FanOut<Each<F, N, C>>
 where
-    Each<F, N>: Branches,
+    Each<F, N, C>: Branches,
 {
     let branches = branches.into_iter().collect();
     FanOut::new(Each(branches), Location::caller())
@@ -233,6 +236,10 @@ impl<B: Branches> Future for FanOut<B> {
             None => Poll::Pending,
         }
     }
+}
+
+impl<B: Branches + Counts<Figure: Figure>> Budgeted for FanOut<B> {
+    type Budget = B::Figure;
 }
 
 impl Progress {

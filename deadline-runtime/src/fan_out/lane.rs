@@ -53,7 +53,7 @@ impl<E> Step<E> {
 }
 
 impl<F: Future, N, V> Lane<F, N, V> {
-    pub(super) fn new(branch: Branch<F, N>) -> Self {
+    pub(super) fn new<C>(branch: Branch<F, N, C>) -> Self {
         Self {
             name: branch.name,
             location: branch.location,

@@ -6,7 +6,7 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::branch::{Branch, Kind};
+use super::branch::{Branch, Counts, Kind};
 use super::errors::{Failure, Join, Never};
 use super::lane::{Lane, Step};
 use super::tuple::Branches;
@@ -86,7 +86,7 @@ pin_project! {
 }
 
 impl<F: Future, N, V, T> Chain<F, N, V, T> {
-    pub(super) fn new(branch: Branch<F, N>, tail: T) -> Self {
+    pub(super) fn new<C>(branch: Branch<F, N, C>, tail: T) -> Self {
         Self {
             head: Lane::new(branch),
             tail,
@@ -143,12 +143,19 @@ where
 }
 
 /// The branches of [`fan_out_all`](super::fan_out_all): as many as there are, of one type.
-pub struct Each<F, N>(pub(super) Vec<Branch<F, N>>);
+pub struct Each<F, N, C>(pub(super) Vec<Branch<F, N, C>>);
+
+impl<F, N, C> Counts for Each<F, N, C>
+where
+    Branch<F, N, C>: Counts,
+{
+    type Figure = <Branch<F, N, C> as Counts>::Figure;
+}
 
 /// The same while they run.
 pub struct Row<F, N, V>(Vec<Pin<Box<Lane<F, N, V>>>>);
 
-impl<F, N, V, E> Branches for Each<F, N>
+impl<F, N, C, V, E> Branches for Each<F, N, C>
 where
     F: Future<Output = Result<V, E>>,
     N: Kind<V, E>,

@@ -55,6 +55,36 @@
 //! `cleanup` a fan-out is given its end within one poll, because the await itself is what hands the stop out there.
 //!
 //! The context is taken where [`fan_out`] is called, the cut-offs count from where a branch begins.
+//!
+//! # What the compiler counts
+//!
+//! A fan-out counts as much as its longest branch, and a list of branches as much as one:
+//!
+//! | a branch with | counts |
+//! |---|---|
+//! | the future of an annotated function | what that declares |
+//! | [`capped`](Branch::capped) | that cap, whatever the future is |
+//! | [`budget`](Branch::budget) | nothing: it is known at run time only |
+//! | any other future | nothing, and neither does the fan-out that it is part of: cap it, or put `#[budget("…")]` on the statement |
+//!
+//! ```compile_fail
+//! use deadline_runtime::fan_out::{fan_out, required};
+//! use deadline_runtime::{Stopped, deadline};
+//!
+//! #[deadline(budget = "450ms")]
+//! async fn load(user: u32) -> Result<u32, Stopped> {
+//!     Ok(user)
+//! }
+//!
+//! // Needs 450ms and 100ms.
+//! #[deadline(budget = "500ms", reserve = "100ms")]
+//! async fn both(user: u32) -> Result<u32, Stopped> {
+//!     let page = fan_out((required("one", load(user)), required("two", load(user)))).await?;
+//!     Ok(page.values.0 + page.values.1)
+//! }
+//! ```
+//!
+//! A list with [`at_most`](FanOut::at_most) counts one round of it.
 
 mod branch;
 mod errors;
@@ -62,11 +92,16 @@ mod future;
 mod gathered;
 mod lane;
 mod lanes;
+mod longest;
 mod tuple;
 mod wake;
 
-pub use self::branch::{Branch, Kind, Need, Optional, Required, branch, optional, required};
+pub use self::branch::{
+    AtRunTime, Branch, ByCallee, Capped, Counts, Kind, Need, Optional, Required, branch, optional,
+    required,
+};
 pub use self::future::{FanOut, fan_out, fan_out_all};
 pub use self::gathered::{Gathered, Missed};
 pub use self::lanes::{Each, Lanes};
+pub use self::longest::Longest;
 pub use self::tuple::Branches;
