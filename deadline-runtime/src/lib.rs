@@ -65,11 +65,18 @@
 //! # By hand
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
-//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline.
+//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`fan_out`] runs several branches at
+//! once and answers with what is there in time; `stream` (feature `stream`) bounds a stream in total and for each item.
+//!
+//! # Testing
+//!
+//! On tokio's paused clock (`#[tokio::test(start_paused = true)]`) every figure is exact and no test waits. The feature `test-util` has
+//! a module of the same name for the rest: to run a function with little time or none and through every early return, to let loops that
+//! compute see time go by, to cancel at 30 ms, to have a dependency hang or disconnect, and to ask which stop it was and what is left running.
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients), `axum`, `reqwest`, `stream`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
 #![allow(

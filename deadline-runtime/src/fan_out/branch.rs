@@ -29,7 +29,11 @@ pub struct Branch<F, N, C = ByCallee> {
 /// Its error type has a place for a stop (`From<Stopped>`), as that of an annotated function. All required branches
 /// of one fan-out have the same one.
 #[track_caller]
-pub fn required<F: IntoFuture>(name: &'static str, future: F) -> Branch<F::IntoFuture, Required> {
+pub fn required<F, T, E>(name: &'static str, future: F) -> Branch<F::IntoFuture, Required>
+where
+    F: IntoFuture<Output = Result<T, E>>,
+    E: From<Stopped>,
+{
     Branch::new(name, Location::caller(), future.into_future(), Required)
 }
 
@@ -37,7 +41,10 @@ pub fn required<F: IntoFuture>(name: &'static str, future: F) -> Branch<F::IntoF
 ///
 /// Its error may be of any type.
 #[track_caller]
-pub fn optional<F: IntoFuture>(name: &'static str, future: F) -> Branch<F::IntoFuture, Optional> {
+pub fn optional<F, T, E>(name: &'static str, future: F) -> Branch<F::IntoFuture, Optional>
+where
+    F: IntoFuture<Output = Result<T, E>>,
+{
     Branch::new(name, Location::caller(), future.into_future(), Optional)
 }
 
@@ -45,11 +52,11 @@ pub fn optional<F: IntoFuture>(name: &'static str, future: F) -> Branch<F::IntoF
 ///
 /// Its value is a `Result` either way; that of a required one is `Ok` in every answer.
 #[track_caller]
-pub fn branch<F: IntoFuture>(
-    name: &'static str,
-    need: Need,
-    future: F,
-) -> Branch<F::IntoFuture, Need> {
+pub fn branch<F, T, E>(name: &'static str, need: Need, future: F) -> Branch<F::IntoFuture, Need>
+where
+    F: IntoFuture<Output = Result<T, E>>,
+    E: From<Stopped>,
+{
     Branch::new(name, Location::caller(), future.into_future(), need)
 }
 

@@ -11,6 +11,7 @@
 //! Open and Failing differ in one thing: what the branches still come to does not matter any more.
 
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,13 +39,17 @@ const TURNS: usize = 8;
 pin_project! {
     /// The future of [`fan_out`] and [`fan_out_all`]. It yields a [`Gathered`] or the first failure of a required branch.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct FanOut<B: Branches> {
+    pub struct FanOut<B, L, X> {
         #[pin]
-        lanes: B::Lanes,
-        failure: Option<<B::Lanes as Lanes>::Fails>,
+        lanes: L,
+        failure: Option<X>,
         progress: Progress,
+        branches: PhantomData<fn() -> B>,
     }
 }
+
+/// The fan-out of these branches. Spelled out here and not as a bound of the type, which would repeat every error about them.
+type Of<B> = FanOut<B, <B as Branches>::Lanes, <<B as Branches>::Lanes as Lanes>::Fails>;
 
 /// Everything that does not depend on the branches' types.
 struct Progress {
@@ -105,8 +110,8 @@ struct Running {
 /// # }
 /// ```
 #[track_caller]
-pub fn fan_out<B: Branches>(branches: B) -> FanOut<B> {
-    FanOut::new(branches, Location::caller())
+pub fn fan_out<B: Branches>(branches: B) -> Of<B> {
+    Of::of(branches, Location::caller())
 }
 
 /// Runs branches of one type, as many as there are: the same call to ten services.
@@ -140,16 +145,16 @@ pub fn fan_out<B: Branches>(branches: B) -> FanOut<B> {
 #[track_caller]
 pub fn fan_out_all<F, N, C>(
     branches: impl IntoIterator<Item = Branch<F, N, C>>,
-) -> FanOut<Each<F, N, C>>
+) -> Of<Each<F, N, C>>
 where
     Each<F, N, C>: Branches,
 {
     let branches = branches.into_iter().collect();
-    FanOut::new(Each(branches), Location::caller())
+    Of::of(Each(branches), Location::caller())
 }
 
-impl<B: Branches> FanOut<B> {
-    fn new(branches: B, location: &'static Location<'static>) -> Self {
+impl<B: Branches> Of<B> {
+    fn of(branches: B, location: &'static Location<'static>) -> Self {
         let lanes = branches.into_lanes();
         let open = lanes.count();
         Self {
@@ -166,9 +171,12 @@ impl<B: Branches> FanOut<B> {
                 noted: None,
                 swept: false,
             },
+            branches: PhantomData,
         }
     }
+}
 
+impl<B, L, X> FanOut<B, L, X> {
     /// How many branches may be on their way at once; zero counts as one. Further ones begin, in order, when one has
     /// ended, and their cut-offs count from there. The default is all of them.
     pub fn at_most(mut self, branches: usize) -> Self {
@@ -177,7 +185,7 @@ impl<B: Branches> FanOut<B> {
     }
 }
 
-impl<B: Branches> Future for FanOut<B> {
+impl<B: Branches> Future for Of<B> {
     type Output = Result<Gathered<B::Values>, <<B::Lanes as Lanes>::Fails as Failure>::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
@@ -238,7 +246,7 @@ impl<B: Branches> Future for FanOut<B> {
     }
 }
 
-impl<B: Branches + Counts<Figure: Figure>> Budgeted for FanOut<B> {
+impl<B: Counts<Figure: Figure>, L, X> Budgeted for FanOut<B, L, X> {
     type Budget = B::Figure;
 }
 
