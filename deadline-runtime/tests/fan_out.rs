@@ -877,3 +877,44 @@ async fn a_fan_out_declares_its_longest_branch() {
     );
     assert_eq!((fits().await.unwrap(), narrows().await.unwrap()), (4, 3));
 }
+
+#[deadline(budget = "500ms")]
+async fn with_a_fallback() -> Result<&'static str, AppError> {
+    #[budget("80ms", fallback = "nothing")]
+    let whole = one_of_two(true).await?;
+    #[budget("80ms", fallback = "nothing")]
+    let part = one_of_two(false).await?;
+    assert_eq!((whole, part), ("nothing", "part"));
+    #[budget("80ms", fallback = "nothing")]
+    let direct = fan_out((
+        required("never", pending::<Result<(), AppError>>()),
+        required("quick", after(10, ())),
+    ))
+    .await
+    .map(|_| "whole")?;
+    Ok(direct)
+}
+
+async fn one_of_two(need_it: bool) -> Result<&'static str, AppError> {
+    let need = if need_it {
+        Need::Required
+    } else {
+        Need::Optional
+    };
+    let page = fan_out_all([
+        branch("quick", Need::Required, after(10, ())),
+        branch("slow", need, after(1_000, ())),
+    ])
+    .await?;
+    Ok(if page.is_complete() { "whole" } else { "part" })
+}
+
+#[tokio::test(start_paused = true)]
+async fn under_a_statement_budget_it_ends_by_that_and_its_fallback_serves() {
+    let cx = Context::root("request", Budget::inherited());
+    let start = Instant::now();
+    assert_eq!(cx.run(with_a_fallback()).await.unwrap().unwrap(), "nothing");
+    assert_eq!(start.elapsed(), ms(240));
+    let recorded: Vec<_> = cx.missing().iter().map(|m| m.operation()).collect();
+    assert_eq!(recorded, ["one_of_two", "slow", "fan_out"]);
+}

@@ -348,3 +348,19 @@ async fn dropped_at_any_poll_nothing_is_left() {
         assert_eq!((left.children, left.waiting), (0, 0), "after {polls} polls");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn silent_from_the_start_after_the_head_or_one_byte_at_a_time_all_end_at_the_one_deadline() {
+    for waits in [&[][..], &[10], &[50; 100]] {
+        let cx = request(230);
+        let body = cx.enter(|| within_deadline(every(waits)));
+        let start = Instant::now();
+        let (_, stop) = all(body).await;
+        assert_eq!(start.elapsed(), ms(230));
+        let stop = stop.unwrap();
+        assert_eq!(
+            (stop.cause(), stop.elapsed()),
+            (Cause::DeadlineExceeded, ms(230))
+        );
+    }
+}
