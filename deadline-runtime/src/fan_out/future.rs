@@ -216,8 +216,6 @@ impl<B: Branches> Future for Of<B> {
                     Step::Failed(failure) => {
                         *this.failure = Some(failure);
                         progress.fail(this.lanes.as_mut(), index);
-                        // Those that were polled before it in this turn are shown the stop as well.
-                        turns = turns.max(1);
                     }
                 }
                 batch.extend(progress.start_next());
@@ -362,6 +360,68 @@ impl Progress {
     fn renote(&self) {
         if let Some(run) = &self.run {
             run.parent.0.node.renote(self.noted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fan_out::{optional, required};
+    use crate::{Budget, Cause, Stopped};
+
+    fn limited(millis: u64) -> crate::Run<std::future::Pending<()>> {
+        crate::timeout(Duration::from_millis(millis), pending())
+    }
+
+    /// What a boundary answers with is the failure itself, not what it did to the others.
+    #[tokio::test(start_paused = true)]
+    async fn the_request_keeps_the_failures_own_stop() {
+        let cx = Context::root("request", Budget::new(Duration::from_secs(1)));
+        let failed = cx.run(async {
+            fan_out((
+                required("slow", limited(500)),
+                required("quick", limited(40)),
+                optional("also", limited(500)),
+            ))
+            .await
+        });
+        let failed: Result<_, Stopped> = failed.await.unwrap();
+        assert_eq!(failed.unwrap_err().cause(), Cause::DependencyTimeout);
+        let noted = cx.node().and_then(|node| node.noted_stop());
+        let noted = noted.map(|(stop, _)| (stop.operation, stop.cause, stop.elapsed));
+        let own = (
+            "timeout",
+            Cause::DependencyTimeout,
+            Duration::from_millis(40),
+        );
+        assert_eq!(noted, Some(own));
+    }
+
+    /// A branch that an answer can do without leaves the earlier stop in its place, and none of its own.
+    #[tokio::test(start_paused = true)]
+    async fn a_miss_leaves_what_was_noted_before() {
+        let cx = Context::root("request", Budget::new(Duration::from_secs(1)));
+        for swallowed in [0, 20] {
+            let page = cx.run(async {
+                if swallowed > 0 {
+                    let _ = limited(swallowed).await;
+                }
+                fan_out((
+                    optional("late", limited(40)),
+                    optional("broken", async { Err::<(), _>("broken") }),
+                ))
+                .await
+            });
+            let Ok(page) = page.await.unwrap();
+            let causes: Vec<_> = page.missing().iter().map(Missing::cause).collect();
+            assert_eq!(causes, [Cause::DependencyTimeout, Cause::DependencyFailed]);
+            let noted = cx.node().and_then(|node| node.noted_stop());
+            let elapsed = noted.map(|(stop, _)| stop.elapsed.as_millis());
+            assert_eq!(elapsed, (swallowed > 0).then_some(20));
         }
     }
 }
