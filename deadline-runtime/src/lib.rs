@@ -95,6 +95,7 @@ mod scope;
 mod stop;
 #[cfg(feature = "stream")]
 pub mod stream;
+mod tasks;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod time;
@@ -109,6 +110,10 @@ pub use crate::context::{
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
+pub use crate::tasks::{
+    AfterStop, AfterStopOutcome, AfterStopRecord, AfterStopResult, Blocking, Closed, Group,
+    Panicked, StillRunning, Task, TaskError, Tracker, TrackerStats,
+};
 pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 
 /// What the attributes expand to. Not for use by hand: it changes with them.

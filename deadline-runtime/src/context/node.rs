@@ -8,7 +8,7 @@
 //!   is cancelled, and one that is created meanwhile cancels itself. A check looks at one node only.
 //! * A node that ends is not cancelled: dropping one says nothing to its children.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
+use crate::tasks::{Attached, Due, GRACE, Gauge, Tracker};
 use crate::time::Deadline;
 
 pub(crate) struct Node {
@@ -39,6 +40,16 @@ pub(crate) struct Node {
     pub(crate) reports: bool,
     /// Somebody has, or had, a handle of it.
     handed_out: AtomicBool,
+    /// Whether scopes are counted by a tracker.
+    pub(crate) tracked: bool,
+    /// The scope that it was made for has ended.
+    pub(crate) over: AtomicBool,
+    /// How many scopes run under it, where it was made by hand.
+    pub(crate) runs: AtomicUsize,
+    /// Until when what is below it may tidy up, once that is being ended; zero before.
+    closing: AtomicU64,
+    /// Tasks and hooks, if there ever were any.
+    pub(crate) attached: OnceLock<Box<Attached>>,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -82,8 +93,15 @@ pub(crate) struct Request {
     pub(crate) records: OnceLock<Box<Records>>,
     /// When the request's own scope ended.
     pub(crate) ended: OnceLock<Deadline>,
-    /// The request that a shield belongs to: what happens under the shield is recorded there.
+    /// The request that a shield, critical work or a hook belongs to: what happens there is recorded here.
     pub(crate) within: Option<Arc<Node>>,
+    /// It is work that a request left behind, not a request.
+    pub(crate) is_background: bool,
+    pub(crate) tracker: Option<Tracker>,
+    /// How long tasks and hooks may tidy up.
+    pub(crate) grace: Option<Duration>,
+    /// The hooks of stopped scopes.
+    pub(crate) due: OnceLock<Box<Due>>,
     /// The event of its end has been sent.
     pub(crate) told: AtomicBool,
 }
@@ -96,6 +114,14 @@ impl Request {
             id: root.request.id.clone(),
             within: Some(root.clone()),
             ..Self::default()
+        }
+    }
+
+    /// The same for work that goes on by itself.
+    pub(crate) fn background(node: &Arc<Node>) -> Self {
+        Self {
+            is_background: true,
+            ..Self::within(node)
         }
     }
 }
@@ -152,6 +178,7 @@ impl Node {
         } = seed;
         let around = parent.as_ref().or(request.within.as_ref());
         let reports = request.report || around.is_some_and(|node| node.reports);
+        let tracked = request.tracker.is_some() || around.is_some_and(|node| node.tracked);
         Self {
             operation,
             limits,
@@ -164,6 +191,11 @@ impl Node {
             of_scope,
             reports,
             handed_out: AtomicBool::new(false),
+            tracked,
+            over: AtomicBool::new(false),
+            runs: AtomicUsize::new(0),
+            closing: AtomicU64::new(0),
+            attached: OnceLock::new(),
             request,
             parent,
             key,
@@ -248,9 +280,78 @@ impl Node {
         root.request.records.get_or_init(Box::default)
     }
 
-    fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
+    pub(crate) fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
         let root = self.root_of();
         root.request.within.as_ref().unwrap_or(root)
+    }
+
+    pub(crate) const fn parent(&self) -> Option<&Arc<Self>> {
+        self.parent.as_ref()
+    }
+
+    /// The scope that something belongs to.
+    pub(crate) fn parent_name(&self) -> &'static str {
+        self.parent
+            .as_ref()
+            .map_or(self.operation.name, |node| node.operation.name)
+    }
+
+    /// Whether it is work that a request left behind.
+    pub(crate) fn is_background(self: &Arc<Self>) -> bool {
+        self.root_of().request.is_background
+    }
+
+    pub(crate) fn tracker(self: &Arc<Self>) -> Option<&Tracker> {
+        if !self.tracked {
+            return None;
+        }
+        self.recording_root().request.tracker.as_ref()
+    }
+
+    pub(crate) fn grace(self: &Arc<Self>) -> Duration {
+        self.recording_root().request.grace.unwrap_or(GRACE)
+    }
+
+    /// The hooks that are due in this request.
+    pub(crate) fn due(self: &Arc<Self>) -> &Due {
+        self.recording_root().request.due.get_or_init(Box::default)
+    }
+
+    /// What is below this node is being ended, until then.
+    pub(crate) fn closing_by(&self, until: Deadline) {
+        self.closing.store(until.to_bits(), Ordering::Release);
+    }
+
+    /// `until`, or the end of the grace of whatever around this node is being ended, if that comes first.
+    pub(crate) fn closes_by(&self, until: Deadline) -> Deadline {
+        let mut until = until;
+        let mut next = Some(self);
+        while let Some(node) = next {
+            if let Some(closing) = Deadline::from_bits(node.closing.load(Ordering::Acquire)) {
+                until = until.min(closing);
+            }
+            next = node.parent.as_deref();
+        }
+        until
+    }
+
+    /// Work of this request runs on without anybody to wait for it.
+    pub(crate) fn orphans(self: &Arc<Self>, gauge: Gauge, count: usize) {
+        self.records().with(|all| {
+            all.orphans += count;
+            all.orphans_running += count;
+        });
+        if let Some(tracker) = self.tracker() {
+            tracker.add(gauge, count);
+        }
+    }
+
+    pub(crate) fn orphan_ended(self: &Arc<Self>, gauge: Gauge) {
+        self.records()
+            .with(|all| all.orphans_running = all.orphans_running.saturating_sub(1));
+        if let Some(tracker) = self.tracker() {
+            tracker.sub(gauge);
+        }
     }
 
     /// The outermost scope is over, and with it the request.
@@ -349,6 +450,9 @@ impl Node {
             scopes: all.scopes.clone(),
             omitted: all.omitted,
             unbounded: all.unbounded,
+            orphans: all.orphans,
+            orphans_running: all.orphans_running,
+            after_stop: all.after_stop.clone(),
             missing: all.missing.clone(),
         });
         // They are recorded when they end; read in the order in which they started, the outer one first.

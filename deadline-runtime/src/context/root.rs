@@ -2,11 +2,13 @@
 
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::handle::Context;
 use super::mode::Mode;
 use super::node::{Limits, Node, Request, Seed};
 use crate::scope::Operation;
+use crate::tasks::Tracker;
 use crate::time::{Budget, Deadline};
 
 /// Describes the context of a new request, for whoever receives one: a server layer, a job worker, a test.
@@ -34,6 +36,9 @@ pub struct RootBuilder {
     mode: Mode,
     request_id: Option<Arc<str>>,
     report: bool,
+    tracker: Option<Tracker>,
+    grace: Option<Duration>,
+    background: bool,
 }
 
 impl RootBuilder {
@@ -47,6 +52,9 @@ impl RootBuilder {
             mode: Mode::Enforce,
             request_id: None,
             report: false,
+            tracker: None,
+            grace: None,
+            background: false,
         }
     }
 
@@ -86,13 +94,38 @@ impl RootBuilder {
         self
     }
 
+    /// Counts what runs for this request, so that a shutdown can wait for it; everything below has it.
+    pub fn tracker(mut self, tracker: &Tracker) -> Self {
+        self.tracker = Some(tracker.clone());
+        self
+    }
+
+    /// How long tasks may tidy up when the scope that spawned them ends, and hooks after a stop; 100 ms if nothing is said.
+    /// Tasks get no more of it than is left to their scope's hard deadline.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// Goes on with what a descendant of `context` inherits, for work that a request leaves behind.
+    pub(crate) fn left_behind_by(mut self, context: &Context) -> Self {
+        self.background = true;
+        self.mode = context.mode();
+        self.request_id = context.request_id();
+        if let Some(node) = context.node() {
+            self.tracker = node.tracker().cloned();
+            self.grace = Some(node.grace());
+        }
+        self
+    }
+
     /// The context.
     #[must_use]
     pub fn build(self) -> Context {
-        Context::from_node(self.build_node())
+        Context::from_node(self.node())
     }
 
-    pub(super) fn build_node(self) -> Arc<Node> {
+    pub(crate) fn node(self) -> Arc<Node> {
         let started = self.started.unwrap_or_else(Deadline::now);
         let operation = Operation::new(self.operation, self.location, self.budget);
         let own = self
@@ -113,6 +146,9 @@ impl RootBuilder {
         let request = Request {
             id: self.request_id,
             report: self.report,
+            tracker: self.tracker,
+            grace: self.grace,
+            is_background: self.background,
             ..Request::default()
         };
         Node::root(seed, request)

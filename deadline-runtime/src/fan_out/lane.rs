@@ -18,7 +18,10 @@ use crate::time::Budget;
 
 pin_project! {
     /// A branch with its scope, and its value once that is there.
-    pub struct Lane<F, N, V> {
+    pub struct Lane<F, N, V>
+    where
+        F: Future,
+    {
         name: &'static str,
         location: &'static Location<'static>,
         budget: Budget,

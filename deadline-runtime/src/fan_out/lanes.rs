@@ -77,7 +77,10 @@ impl Lanes for End {
 
 pin_project! {
     /// A branch and those after it.
-    pub struct Chain<F, N, V, T> {
+    pub struct Chain<F, N, V, T>
+    where
+        F: Future,
+    {
         #[pin]
         head: Lane<F, N, V>,
         #[pin]
@@ -153,7 +156,7 @@ where
 }
 
 /// The same while they run.
-pub struct Row<F, N, V>(Vec<Pin<Box<Lane<F, N, V>>>>);
+pub struct Row<F: Future, N, V>(Vec<Pin<Box<Lane<F, N, V>>>>);
 
 impl<F, N, C, V, E> Branches for Each<F, N, C>
 where

@@ -2,7 +2,8 @@
 //!
 //! * [`operation`]: what is declared about a scope.
 //! * [`state`]: what a scope is, apart from its body.
-//! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it waits.
+//! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it
+//!   waits, [`leave`] how it waits for what it has spawned.
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
@@ -15,6 +16,7 @@ mod checkpoint;
 mod driver;
 mod gate;
 mod guard;
+mod leave;
 mod life;
 mod limit;
 mod operation;
@@ -36,8 +38,10 @@ pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
 pub(crate) use self::outcome::TARGET;
+pub(crate) use self::run::Attended;
 pub use self::run::Run;
 pub use self::scoped::{Carry, CarryBy, Fallback, OnStop, Parent, Scoped};
 #[cfg(feature = "stream")]
 pub(crate) use self::series::Series;
 pub use self::shield::Shield;
+pub(crate) use self::timer::Timer;

@@ -8,7 +8,8 @@ use std::task::{self, Poll};
 use pin_project_lite::pin_project;
 
 use super::checkpoint::missed_by;
-use super::life::{Dropped, Next, Running};
+use super::leave::{HandedOut, Held, Hold, Leave};
+use super::life::{Dropped, Dropping, Next, Running};
 use super::operation::Spec;
 use super::state::{Flag, State};
 use crate::context::Context;
@@ -26,6 +27,7 @@ pin_project! {
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub enum Scoped<F, B, K = Carry>
     where
+        F: Future,
         K: Keep,
     {
         /// Not over yet.
@@ -36,14 +38,25 @@ pin_project! {
             body: F,
             budget: PhantomData<fn() -> B>,
         },
+        /// The body is gone, and what it has spawned is being joined.
+        Leaving {
+            leave: LeaveOf<F, K>,
+        },
         /// Polled to its end.
         Over,
     }
 
-    impl<F, B, K: Keep> PinnedDrop for Scoped<F, B, K> {
+    impl<F: Future, B, K: Keep> PinnedDrop for Scoped<F, B, K> {
         fn drop(mut this: Pin<&mut Self>) {
-            let Place::Alive { state, .. } = this.as_mut().project() else {
-                return;
+            let state = match this.as_mut().project() {
+                Place::Alive { state, .. } => state,
+                Place::Leaving { leave } => {
+                    if let Some(leave) = leave.take() {
+                        leave.dropped();
+                    }
+                    return;
+                }
+                Place::Over => return,
             };
             match state.dropped() {
                 // Its end has been seen to.
@@ -71,13 +84,16 @@ pin_project! {
 /// The body's value or the stop.
 pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
 
+/// Boxed because it is rare: a scope that has no tasks is no larger for it.
+type LeaveOf<F, K> = Option<Box<Leave<<K as Keep>::Hold<<F as Future>::Output>, K>>>;
+
 /// What is left of a scope when its body is gone.
 pub(super) struct Remains<K> {
     pub(super) state: State,
     on_stop: K,
 }
 
-impl<F, B, K: Keep> Scoped<F, B, K> {
+impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     #[inline(always)]
     pub(super) fn of(state: State, on_stop: K, body: F) -> Self {
         Self::Alive {
@@ -91,21 +107,26 @@ impl<F, B, K: Keep> Scoped<F, B, K> {
     pub(super) fn state_mut(&mut self) -> Option<&mut State> {
         match self {
             Self::Alive { state, .. } => Some(state),
-            Self::Over => None,
+            Self::Leaving { .. } | Self::Over => None,
         }
     }
-}
 
-impl<F, B, K: Keep> Scoped<F, B, K> {
     pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {
         match self.project() {
             Place::Alive { state, .. } => Some(state),
-            Place::Over => None,
+            Place::Leaving { .. } | Place::Over => None,
         }
     }
 }
 
 impl<F: Future, B, K: Keep> Scoped<F, B, K> {
+    #[cold]
+    fn leaving(state: State, on_stop: K, value: Result<K::Hold<F::Output>, Stopped>) -> Self {
+        Self::Leaving {
+            leave: Some(Leave::new(state, on_stop, value)),
+        }
+    }
+
     /// Polls the scope: the body's value or the stop.
     #[inline]
     pub(super) fn run(
@@ -113,15 +134,32 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
         cx: &mut task::Context<'_>,
     ) -> Poll<(Output<F>, Remains<K>)> {
         loop {
-            let Place::Alive {
-                state,
-                on_stop,
-                body,
-                ..
-            } = self.as_mut().project()
-            else {
+            let (state, on_stop, body) = match self.as_mut().project() {
+                Place::Alive {
+                    state,
+                    on_stop,
+                    body,
+                    ..
+                } => (state, on_stop, body),
+                Place::Leaving { leave } => {
+                    let joined = match leave {
+                        Some(leave) => leave.poll(cx),
+                        None => Poll::Pending,
+                    };
+                    if joined.is_pending() {
+                        return Poll::Pending;
+                    }
+                    let left = leave.take();
+                    self.set(Self::Over);
+                    let Some(left) = left else {
+                        return Poll::Pending;
+                    };
+                    let (state, on_stop, value) = left.done();
+                    let value = value.map(Hold::release);
+                    return Poll::Ready((value, Remains { state, on_stop }));
+                }
                 // Polled after its end: nothing will ever come.
-                return Poll::Pending;
+                Place::Over => return Poll::Pending,
             };
             match state.begin(cx.waker()) {
                 Poll::Ready(Ok(())) => {}
@@ -138,6 +176,19 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
                 let (mut state, on_stop) = (state.take(), on_stop.take());
                 self.set(Self::Over);
                 state.completed();
+                if state.has_tasks() {
+                    match K::Hold::hold(value) {
+                        Ok(value) => {
+                            self.set(Self::leaving(state, on_stop, Ok(value)));
+                            continue;
+                        }
+                        Err(value) => {
+                            state.gone(false);
+                            return Poll::Ready((Ok(value), Remains { state, on_stop }));
+                        }
+                    }
+                }
+                state.gone(false);
                 return Poll::Ready((Ok(value), Remains { state, on_stop }));
             }
             match running.pending(cx) {
@@ -145,9 +196,14 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
                 Next::Again => {}
                 Next::End(stopped) => {
                     let (mut state, on_stop) = (state.take(), on_stop.take());
-                    let running = Running::again(&mut state);
+                    let dropping = Dropping::of(&mut state);
                     self.set(Self::Over);
-                    drop(running);
+                    dropping.done();
+                    if state.has_tasks() {
+                        self.set(Self::leaving(state, on_stop, Err(stopped)));
+                        continue;
+                    }
+                    state.gone(true);
                     return Poll::Ready((Err(stopped), Remains { state, on_stop }));
                 }
             }
@@ -157,12 +213,17 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
 
 /// What can be taken out before the body is dropped.
 pub trait Keep {
+    /// Where a value waits until what the scope has spawned is joined.
+    type Hold<T>: Hold<T>;
+
     /// Takes it out.
     #[must_use]
     fn take(&mut self) -> Self;
 }
 
 impl Keep for Carry {
+    type Hold<T> = HandedOut;
+
     #[inline]
     fn take(&mut self) -> Self {
         Self
@@ -170,6 +231,8 @@ impl Keep for Carry {
 }
 
 impl<S: Copy> Keep for CarryBy<S> {
+    type Hold<T> = HandedOut;
+
     #[inline]
     fn take(&mut self) -> Self {
         Self(self.0)
@@ -177,9 +240,33 @@ impl<S: Copy> Keep for CarryBy<S> {
 }
 
 impl<K> Keep for Fallback<K> {
+    type Hold<T> = HandedOut;
+
     #[inline]
     fn take(&mut self) -> Self {
         Self(self.0.take())
+    }
+}
+
+/// As `K`, of a scope whose value may be sent to other threads and can therefore be held back until what the scope has
+/// spawned is joined.
+#[derive(Debug)]
+pub struct Joining<K>(pub(super) K);
+
+impl<K: Keep> Keep for Joining<K> {
+    type Hold<T> = Held<T>;
+
+    #[inline]
+    fn take(&mut self) -> Self {
+        Self(self.0.take())
+    }
+}
+
+impl<T, K: OnStop<T>> OnStop<T> for Joining<K> {
+    const MISSING: bool = K::MISSING;
+
+    fn value(&mut self, stopped: Stopped) -> Option<T> {
+        self.0.value(stopped)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_core::Stream;
 
-use super::life::{Dropped, Next, Running};
+use super::life::{Dropped, Dropping, Next, Running};
 use super::run::take_on;
 use super::state::{Flag, Phase, State};
 use crate::context::Context;
@@ -117,6 +117,7 @@ impl Series {
                     self.over = true;
                     self.state.completed();
                     stream.set(None);
+                    self.state.gone(false);
                     return Poll::Ready(None);
                 }
                 Poll::Pending => {}
@@ -126,9 +127,10 @@ impl Series {
                 Next::Again => {}
                 Next::End(stopped) => {
                     self.over = true;
-                    let running = Running::again(&mut self.state);
+                    let dropping = Dropping::of(&mut self.state);
                     stream.set(None);
-                    drop(running);
+                    dropping.done();
+                    self.state.gone(true);
                     return Poll::Ready(Some(Err(self.told(stopped))));
                 }
             }

@@ -14,7 +14,10 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pin_project! {
     /// The future of a [`PropagateDeadline`](super::PropagateDeadline).
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct PropagateFuture<F> {
+    pub struct PropagateFuture<F>
+    where
+        F: Future,
+    {
         #[pin]
         state: State<F>,
     }
@@ -22,7 +25,10 @@ pin_project! {
 
 pin_project! {
     #[project = StateProj]
-    enum State<F> {
+    enum State<F>
+    where
+        F: Future,
+    {
         Refused { stopped: Option<Stopped> },
         Sent { #[pin] run: Run<F> },
     }
