@@ -9,13 +9,15 @@ use std::convert::Infallible;
 use std::future::{Future, pending, ready};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use common::{Woken, ms, poll};
 use deadline_runtime::fan_out::{
     Gathered, Longest, Missed, Need, branch, fan_out, fan_out_all, optional, required,
 };
+use deadline_runtime::test_util::{assert_nothing_left, run_until_idle};
 use deadline_runtime::{
-    Budget, Budgeted, Cause, Context, Millis, Mode, Phase, Stopped, Unbudgeted, deadline,
+    Budget, Budgeted, Cause, Context, Millis, Mode, Phase, Stopped, Tracker, Unbudgeted, deadline,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -917,4 +919,116 @@ async fn under_a_statement_budget_it_ends_by_that_and_its_fallback_serves() {
     assert_eq!(start.elapsed(), ms(240));
     let recorded: Vec<_> = cx.missing().iter().map(|m| m.operation()).collect();
     assert_eq!(recorded, ["one_of_two", "slow", "fan_out"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn spawned_branches_obey_the_same_rules() {
+    let tracker = Tracker::new();
+    let cx = Context::builder("request")
+        .budget(ms(300))
+        .tracker(&tracker)
+        .build();
+    let tasks = tokio::runtime::Handle::current().metrics();
+    let before = tasks.num_alive_tasks();
+    let start = Instant::now();
+    let page = cx.run(async {
+        fan_out((
+            required("a", after(30, 1)).spawned(),
+            optional("cut", after(900, 2)).budget(ms(100)).spawned(),
+            optional("broken", fails::<u8>(10, "no")).spawned(),
+            required("here", after(20, 3)),
+        ))
+        .await
+    });
+    let page = page.await.unwrap().unwrap();
+    assert_eq!(start.elapsed(), ms(100));
+    assert_eq!(
+        missing(&page),
+        [
+            ("cut", Cause::DependencyTimeout),
+            ("broken", Cause::DependencyFailed)
+        ]
+    );
+    assert_eq!((page.values.0, page.values.3), (1, 3));
+    let cut = page.values.1.unwrap_err();
+    assert_eq!(cut.stopped().unwrap().limited_by().operation(), "cut");
+    assert!(tracker.wait(ms(0)).await.is_ok(), "{:?}", tracker.stats());
+    assert_eq!(tasks.num_alive_tasks(), before);
+
+    // A failure stops them and waits for that.
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = seen.clone();
+    let result = cx.run(async move {
+        fan_out((
+            required("spawned", async move {
+                struct Told(Arc<Mutex<Vec<Option<Cause>>>>);
+                impl Drop for Told {
+                    fn drop(&mut self) {
+                        self.0.lock().unwrap().push(Context::current().cause());
+                    }
+                }
+                let _told = Told(told);
+                pending::<Result<(), AppError>>().await
+            })
+            .spawned(),
+            required("broken", fails::<()>(20, "broken")),
+        ))
+        .await
+    });
+    assert!(matches!(
+        result.await.unwrap(),
+        Err(AppError::Business("broken"))
+    ));
+    assert_eq!(*seen.lock().unwrap(), [Some(Cause::SiblingFailed)]);
+    assert_eq!(tasks.num_alive_tasks(), before);
+    assert_nothing_left(&cx);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_leaves_what_a_spawned_branch_has_finished() {
+    let cx = request(50);
+    let page = cx.run(async {
+        fan_out((
+            required("quick", after(10, 1)).spawned(),
+            optional("never", pending::<Result<(), AppError>>()).spawned(),
+            optional("same", after(50, 2)).spawned(),
+        ))
+        .await
+    });
+    let page = page.await.unwrap().unwrap();
+    assert_eq!(page.values.0, 1);
+    let causes: Vec<_> = page.missing().iter().map(|m| m.cause()).collect();
+    assert!(
+        causes.iter().all(|cause| *cause == Cause::DeadlineExceeded),
+        "{causes:?}"
+    );
+    assert!(page.missing().iter().any(|m| m.operation() == "never"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fan_out_with_spawned_branches_that_is_dropped_leaves_no_task() {
+    let tasks = tokio::runtime::Handle::current().metrics();
+    let before = tasks.num_alive_tasks();
+    let cx = request(1_000);
+    let lost = cx.run(async {
+        tokio::select! {
+            page = fan_out((optional("never", pending::<Result<(), AppError>>()).spawned(),)) => page.is_ok(),
+            () = sleep(ms(15)) => false,
+        }
+    });
+    assert!(!lost.await.unwrap());
+    run_until_idle().await;
+    assert_eq!(tasks.num_alive_tasks(), before);
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "in the task")]
+async fn a_panic_of_a_spawned_branch_goes_on_in_the_fan_out() {
+    let branch = async {
+        if ready(true).await {
+            panic!("in the task");
+        }
+        Ok::<(), AppError>(())
+    };
+    let _ = fan_out((required("panics", branch).spawned(),)).await;
 }

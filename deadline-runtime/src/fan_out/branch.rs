@@ -1,11 +1,12 @@
 //! [`Branch`]: one piece of work and whether the answer needs it.
 
-use std::future::IntoFuture;
+use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::panic::Location;
 
 use super::errors::{Fails, Never};
 use super::gathered::Missed;
+use super::spawned::Spawned;
 use crate::figure::{Budgeted, Figure, Unbudgeted};
 use crate::stop::Stopped;
 use crate::time::Budget;
@@ -95,6 +96,43 @@ impl<F, N, C> Branch<F, N, C> {
     /// ```
     pub fn capped<B: Figure>(self) -> Branch<F, N, Capped<B>> {
         self.with(B::BUDGET)
+    }
+
+    /// Runs the branch in a task of its own, so that one that computes does not hold the others up.
+    ///
+    /// The task belongs to the branch, in a [`Group`](crate::Group): it has its cut-off, it is cancelled with it, and when the branch is
+    /// stopped or dropped it is joined, or aborted when its grace is over.
+    ///
+    /// # Panics
+    /// When it begins, outside a tokio runtime; and with the panic of the task.
+    ///
+    /// ```
+    /// use deadline_runtime::fan_out::{fan_out, required};
+    /// use deadline_runtime::Stopped;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Stopped> {
+    /// let page = fan_out((
+    ///     required("sums", async { Ok::<u64, Stopped>((0..1_000).sum()) }).spawned(),
+    ///     required("quick", async { Ok::<_, Stopped>(1) }),
+    /// ))
+    /// .await?;
+    /// assert_eq!(page.values, (499_500, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn spawned(self) -> Branch<Spawned<F>, N, C>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        Branch {
+            name: self.name,
+            location: self.location,
+            budget: self.budget,
+            future: Spawned::new(self.future),
+            need: self.need,
+            cap: PhantomData,
+        }
     }
 
     fn with<X>(self, budget: Budget) -> Branch<F, N, X> {

@@ -49,7 +49,7 @@
 //! | nothing is enforced ([`Mode`](crate::Mode)) | cut-offs are not enforced either; after a failure the other branches are dropped, as `try_join!` does |
 //!
 //! Branches run in the task of whoever awaits the fan-out, so they may borrow; one that computes without an await holds the others
-//! up. What has finished is kept until the end, whatever happens to the others.
+//! up, unless it is [`spawned`](Branch::spawned). What has finished is kept until the end, whatever happens to the others.
 //!
 //! A function around it with a reserve has that reserve to build the answer: branches end where its children end. In a function with
 //! `cleanup` a fan-out is given its end within one poll, because the await itself is what hands the stop out there.
@@ -93,6 +93,7 @@ mod gathered;
 mod lane;
 mod lanes;
 mod longest;
+mod spawned;
 mod tuple;
 mod wake;
 
@@ -104,4 +105,5 @@ pub use self::future::{FanOut, fan_out, fan_out_all};
 pub use self::gathered::{Gathered, Missed};
 pub use self::lanes::{Each, Lanes};
 pub use self::longest::Longest;
+pub use self::spawned::Spawned;
 pub use self::tuple::Branches;
