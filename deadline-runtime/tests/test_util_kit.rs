@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use common::ms;
 use deadline_runtime::test_util::{
-    Fault, Faults, Injected, InjectedCounts, Script, assert_checkpoints, assert_nothing_left,
-    assert_stopped, checkpoints_passed, clock_is_paused, elapsed_of, needs_real_time, pass,
-    registered, run_stopped_at, run_ticking, run_until_idle, tick_per_checkpoint,
+    Fault, Faults, Injected, InjectedCounts, Script, assert_checkpoints, assert_idle,
+    assert_nothing_left, assert_stopped, checkpoints_passed, clock_is_paused, elapsed_of,
+    needs_real_time, pass, registered, run_stopped_at, run_ticking, run_until_idle,
+    tick_per_checkpoint,
 };
-use deadline_runtime::{Budget, Cause, Context, Phase, Stopped, checkpoint, deadline};
+use deadline_runtime::{Budget, Cause, Context, Phase, Stopped, Tracker, checkpoint, deadline};
 use tokio::time::{Instant, sleep};
 
 /// What a panic says.
@@ -395,6 +396,18 @@ async fn what_is_left_running_is_told() {
         "{message}"
     );
     drop(child);
+    let tracker = Tracker::new();
+    assert_idle(&tracker);
+    let tracked = Context::builder("tracked").tracker(&tracker).build();
+    let mut running = Box::pin(tracked.run(pending::<()>()));
+    assert!(common::poll_here(running.as_mut()).await.is_pending());
+    let message = panics(|| assert_idle(&tracker));
+    assert!(
+        message.contains("still running") && message.contains("requests: 1"),
+        "{message}"
+    );
+    drop(running);
+    assert_idle(&tracker);
     task.abort();
     let _ = task.await;
     assert_nothing_left(&cx);

@@ -370,6 +370,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::context::node::Node;
     use crate::fan_out::{optional, required};
     use crate::{Budget, Cause, Stopped};
 
@@ -391,7 +392,7 @@ mod tests {
         });
         let failed: Result<_, Stopped> = failed.await.unwrap();
         assert_eq!(failed.unwrap_err().cause(), Cause::DependencyTimeout);
-        let noted = cx.node().and_then(|node| node.noted_stop());
+        let noted = cx.node().and_then(Node::noted_stop);
         let noted = noted.map(|(stop, _)| (stop.operation, stop.cause, stop.elapsed));
         let own = (
             "timeout",
@@ -419,7 +420,7 @@ mod tests {
             let Ok(page) = page.await.unwrap();
             let causes: Vec<_> = page.missing().iter().map(Missing::cause).collect();
             assert_eq!(causes, [Cause::DependencyTimeout, Cause::DependencyFailed]);
-            let noted = cx.node().and_then(|node| node.noted_stop());
+            let noted = cx.node().and_then(Node::noted_stop);
             let elapsed = noted.map(|(stop, _)| stop.elapsed.as_millis());
             assert_eq!(elapsed, (swallowed > 0).then_some(20));
         }

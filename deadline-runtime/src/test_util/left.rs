@@ -1,6 +1,7 @@
 //! What a request has left behind, and where it has been.
 
 use crate::context::Context;
+use crate::tasks::Tracker;
 
 /// What is registered with a context at this moment; for tests that nothing is left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,19 @@ pub fn assert_nothing_left(context: &Context) {
         children == 0 && waiting == 0,
         "{context:?} is not idle; contexts alive below it: {children}, tasks that its cancel would wake: {waiting}. Something \
          that was started under it is still running, or is kept without being polled"
+    );
+}
+
+/// That nothing runs any more that `tracker` counts: requests, scopes, critical and detached work, hooks, orphans.
+///
+/// # Panics
+/// If something does, with the counts.
+#[track_caller]
+pub fn assert_idle(tracker: &Tracker) {
+    let stats = tracker.stats();
+    assert!(
+        stats.is_idle(),
+        "something is still running that the tracker counts: {stats:?}"
     );
 }
 

@@ -14,7 +14,7 @@
 //! | code that holds the thread | [`pass`]: the paused clock moves in the middle of a poll |
 //! | a dependency that is slow, hangs, fails, disconnects, never yields | [`Faults`], and with the feature `http` `FaultLayer` |
 //! | which stop it was | [`assert_stopped`] |
-//! | that nothing is left running | [`assert_nothing_left`], [`registered`] |
+//! | that nothing is left running | [`assert_nothing_left`] under a context, [`registered`]; [`assert_idle`] with a [`Tracker`](crate::Tracker) |
 //! | sockets, files, threads, databases | real time, and [`needs_real_time`] in the helper, so that nobody pauses the clock there |
 //!
 //! # A test, from end to end
@@ -81,7 +81,8 @@ pub use self::fault::{Fault, Faults, Faulty, Injected, InjectedCounts};
 #[cfg(feature = "http")]
 pub use self::fault::{FaultLayer, FaultService};
 pub use self::left::{
-    Registered, assert_checkpoints, assert_nothing_left, checkpoints_passed, registered,
+    Registered, assert_checkpoints, assert_idle, assert_nothing_left, checkpoints_passed,
+    registered,
 };
 pub use self::run::{run_expired, run_stopped_at, run_ticking, run_with_budget};
 pub use self::script::Script;

@@ -94,7 +94,7 @@ async fn one_is_slow(timeline: &Timeline) {
             );
         }
         Err(error) => {
-            timeline.promise(false, format!("the page is there without the two: {error}"))
+            timeline.promise(false, format!("the page is there without the two: {error}"));
         }
     }
     timeline.promise(
