@@ -82,7 +82,7 @@ struct Running {
 ///
 /// The value is a [`Gathered`] tuple with one value a branch: that of a required one as it is, that of an optional one
 /// as a `Result`. With no required branch the error is [`Infallible`](std::convert::Infallible), so that
-/// `let Ok(page) = fan_out(…).await;` compiles. What happens when: the [table](self#the-rules).
+/// `let Ok(page) = fan_out(…).await;` compiles. What happens when: the [table](mod@crate::fan_out#the-rules).
 ///
 /// The context is taken here, as an annotated function takes it where it is called.
 ///

@@ -33,7 +33,7 @@ pin_project! {
 }
 
 /// Bounds a stream by the deadline of the scope it is made in, and by what is said with
-/// [`per_item`](WithinDeadline::per_item) and [`total`](WithinDeadline::total). The rules are in the [table](self).
+/// [`per_item`](WithinDeadline::per_item) and [`total`](WithinDeadline::total). The rules are in the [table](mod@crate::stream).
 ///
 /// ```
 /// use std::time::Duration;

@@ -23,7 +23,7 @@ pub fn registered(context: &Context) -> Registered {
     }
 }
 
-/// How many checkpoints the request of `context` has passed: the range of `n` for [`run_stopped_at`].
+/// How many checkpoints the request of `context` has passed: the range of `n` for [`run_stopped_at`](super::run_stopped_at).
 #[must_use]
 pub fn checkpoints_passed(context: &Context) -> usize {
     context.node().map_or(0, |node| node.trip().passed())
