@@ -66,7 +66,10 @@
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
 //! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`fan_out`] runs several branches at
-//! once and answers with what is there in time; `stream` (feature `stream`) bounds a stream in total and for each item.
+//! once and answers with what is there in time; `stream` (feature `stream`) bounds a stream in total and for each item. [`Context::spawn`] and
+//! [`Group`] start tasks that do not outlive their place, [`Context::blocking`] a closure on another thread;
+//! [`Context::critical`], [`Context::detach`] and [`Context::after_stop`] are for what may, and a [`Tracker`] waits for those at
+//! shutdown: "Work beside the body" below, with a table of ways not to be cut.
 //!
 //! # Testing
 //!
@@ -79,6 +82,7 @@
 //! `http` (tower layers for servers and clients), `axum`, `reqwest`, `stream`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
+#![doc = include_str!("tasks/chapter.md")]
 #![allow(
     clippy::inline_always,
     reason = "opaque code between a deadline and its body copies the whole future at every level"
@@ -125,8 +129,9 @@ pub mod __rt {
         nothing,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
-        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gated, Guard, HandsOut, Holds, Joining, Leaf, Limit, Limited,
+        LimitedOrMissed, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead,
+        returns, stop,
     };
 }
 

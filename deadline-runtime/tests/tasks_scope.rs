@@ -109,6 +109,78 @@ async fn a_bare_spawn_keeps_the_deadline_and_is_nobodys() {
     assert_eq!(*seen.lock().unwrap(), Some(Cause::DeadlineExceeded));
 }
 
+/// Of a function, whatever its value is made of.
+#[tokio::test(start_paused = true)]
+async fn the_value_of_a_function_waits_if_it_may_be_sent() {
+    fn tidying(gone: &Arc<AtomicUsize>) {
+        let gone = Gone(gone.clone());
+        let budget = Budget::inherited().cleanup(ms(200));
+        drop(Context::current().spawn_within(budget, |cx| async move {
+            let _gone = gone;
+            cx.cancelled().await;
+            sleep(ms(30)).await;
+        }));
+    }
+    #[deadline(budget = "500ms")]
+    async fn plain(gone: &Arc<AtomicUsize>) -> Result<u8, Stopped> {
+        tidying(gone);
+        yield_now().await;
+        Ok(7)
+    }
+    #[deadline(budget = "500ms", fallback = 0)]
+    async fn falls_back(gone: &Arc<AtomicUsize>) -> u8 {
+        tidying(gone);
+        yield_now().await;
+        7
+    }
+    #[deadline(budget = "500ms")]
+    async fn generic<T: Send>(gone: &Arc<AtomicUsize>, value: T) -> Result<T, Stopped> {
+        tidying(gone);
+        yield_now().await;
+        Ok(value)
+    }
+    #[deadline(budget = "500ms")]
+    async fn boxed_error(gone: &Arc<AtomicUsize>) -> Result<u8, Box<dyn std::error::Error>> {
+        tidying(gone);
+        yield_now().await;
+        Ok(7)
+    }
+    #[deadline(budget = "500ms")]
+    async fn unknown<T>(gone: &Arc<AtomicUsize>, value: T) -> Result<T, Stopped> {
+        tidying(gone);
+        yield_now().await;
+        Ok(value)
+    }
+    #[deadline(budget = "500ms")]
+    async fn opaque(gone: &Arc<AtomicUsize>) -> Result<impl std::fmt::Debug + use<>, Stopped> {
+        tidying(gone);
+        yield_now().await;
+        Ok(7)
+    }
+    fn is_send<T: Send>(value: T) -> T {
+        value
+    }
+    for which in 0..6 {
+        let gone = Arc::new(AtomicUsize::new(0));
+        let start = Instant::now();
+        // A future is as `Send` as that of the function without the attribute.
+        match which {
+            0 => assert_eq!(is_send(plain(&gone)).await.unwrap(), 7),
+            1 => assert_eq!(is_send(falls_back(&gone)).await, 7),
+            2 => assert_eq!(is_send(generic(&gone, 7)).await.unwrap(), 7),
+            3 => assert_eq!(is_send(boxed_error(&gone)).await.unwrap(), 7),
+            4 => assert_eq!(is_send(unknown(&gone, 7)).await.unwrap(), 7),
+            _ => assert_eq!(format!("{:?}", is_send(opaque(&gone)).await.unwrap()), "7"),
+        }
+        // What cannot be held back leaves the tasks to be joined elsewhere.
+        let waits = which < 3;
+        let expected = if waits { (ms(30), 1) } else { (ms(0), 0) };
+        assert_eq!((start.elapsed(), gone.load(SeqCst)), expected, "{which}");
+        sleep(ms(40)).await;
+        assert_eq!(gone.load(SeqCst), 1);
+    }
+}
+
 /// Inside a task, whose value can be held back.
 #[tokio::test(start_paused = true)]
 async fn a_value_waits_until_the_tasks_have_ended() {

@@ -10,7 +10,7 @@ pub fn load_profile(
         "0.1.0"
     }
     let call_0 = rt::call();
-    let future = rt::Scoped::carrying(
+    let future = rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<450>>::new("load_profile").reserve(50).min(20)
         },
@@ -28,7 +28,11 @@ pub fn load_profile(
                 Ok(Profile::from(row))
             }
         },
-        |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<Profile, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<Profile, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

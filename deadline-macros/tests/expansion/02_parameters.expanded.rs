@@ -12,7 +12,7 @@ fn merge(
     }
     let call_0 = rt::call();
     let call_1 = rt::call();
-    let future = rt::Scoped::carrying(
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<1000>>::new("merge") },
         async move {
             use rt::Leaf as _;
@@ -38,7 +38,13 @@ fn merge(
                 Ok(into)
             }
         },
-        |stopped| rt::stop::<Result<Vec<Row>, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<Vec<Row>, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<
+                    Result<Vec<Row>, AppError>,
+                >(stopped))
+        },
     );
     {
         struct Calls;

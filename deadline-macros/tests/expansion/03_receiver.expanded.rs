@@ -11,7 +11,7 @@ impl Client {
         }
         let call_0 = rt::call();
         let call_1 = rt::call();
-        let future = rt::Scoped::carrying(
+        let future = rt::Scoped::ending(
             const { &rt::Spec::<deadline::Millis<2000>>::new("close") },
             async move {
                 use rt::Leaf as _;
@@ -28,7 +28,11 @@ impl Client {
                         .await
                 }
             },
-            |stopped| rt::stop::<Result<(), AppError>>(stopped),
+            {
+                use rt::HandsOut as _;
+                rt::Holds::<Result<(), AppError>>::new()
+                    .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
+            },
         );
         {
             struct Calls;

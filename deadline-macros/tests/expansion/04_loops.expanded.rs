@@ -7,7 +7,7 @@ pub fn import(
         "0.1.0"
     }
     let call_0 = rt::call();
-    let future = rt::Scoped::carrying(
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
         async move {
             use rt::Leaf as _;
@@ -33,7 +33,11 @@ pub fn import(
                 Ok(rows)
             }
         },
-        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<u64, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<u64, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

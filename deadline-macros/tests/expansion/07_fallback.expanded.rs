@@ -5,7 +5,7 @@ pub fn weather(
         "0.1.0"
     }
     let call_0 = rt::call();
-    let future = rt::Scoped::with_fallback(
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<200>>::new("weather") },
         async move {
             use rt::Leaf as _;
@@ -33,7 +33,11 @@ pub fn weather(
                 weather
             }
         },
-        move |stopped| Weather::unknown(stopped.cause()),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Weather>::new()
+                .deadline_fall_back(move |stopped| Weather::unknown(stopped.cause()))
+        },
     );
     {
         struct Calls;

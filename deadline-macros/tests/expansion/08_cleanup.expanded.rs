@@ -9,7 +9,7 @@ pub fn transfer(
     }
     let call_0 = rt::call();
     let call_1 = rt::call();
-    let future = rt::Scoped::carrying(
+    let future = rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<1000>>::new("transfer").reserve(100).cleanup(50)
         },
@@ -47,7 +47,11 @@ pub fn transfer(
                 )
             }
         },
-        |stopped| rt::stop::<Result<Receipt, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<Receipt, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<Receipt, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

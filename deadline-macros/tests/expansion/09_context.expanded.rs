@@ -10,7 +10,7 @@ pub fn run(
         "0.1.0"
     }
     let call_0 = rt::call();
-    let future = rt::Scoped::carrying_under(
+    let future = rt::Scoped::ending_under(
         rt::Parent::of(&cx),
         const { &rt::Spec::<_>::new("job") },
         async move {
@@ -23,7 +23,11 @@ pub fn run(
             }
             rt::At(job.run(cx)).deadline_counts(call_0).deadline_gate().await
         },
-        |stopped| rt::stop::<Result<(), AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<(), AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
+        },
     );
     {
         struct Calls;

@@ -2,7 +2,7 @@ async fn refresh(&self, force: bool) -> Result<(), AppError> {
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::carrying(
+    rt::Scoped::ending(
             const { &rt::Spec::<deadline::Percent<40>>::new("refresh") },
             async move {
                 use rt::Leaf as _;
@@ -12,7 +12,11 @@ async fn refresh(&self, force: bool) -> Result<(), AppError> {
                 }
                 rt::At(self.cache(force)).deadline_gate().await
             },
-            |stopped| rt::stop::<Result<(), AppError>>(stopped),
+            {
+                use rt::HandsOut as _;
+                rt::Holds::<Result<(), AppError>>::new()
+                    .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
+            },
         )
         .await
 }

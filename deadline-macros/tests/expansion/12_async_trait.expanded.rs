@@ -10,7 +10,7 @@ where
     }
     Box::pin({
         let call_0 = rt::call();
-        let future = rt::Scoped::carrying(
+        let future = rt::Scoped::ending(
             const { &rt::Spec::<deadline::Millis<450>>::new("find") },
             async move {
                 use rt::Leaf as _;
@@ -27,7 +27,13 @@ where
                 };
                 __ret
             },
-            |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
+            {
+                use rt::HandsOut as _;
+                rt::Holds::<Result<Profile, AppError>>::new()
+                    .deadline_carry(|stopped| rt::stop::<
+                        Result<Profile, AppError>,
+                    >(stopped))
+            },
         );
         {
             struct Calls;

@@ -7,7 +7,7 @@ pub fn walk(
         "0.1.0"
     }
     let call_0 = rt::call();
-    let future = rt::Scoped::carrying(
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<1000>>::new("walk") },
         ::std::boxed::Box::pin(async move {
             use rt::Leaf as _;
@@ -24,7 +24,11 @@ pub fn walk(
                     > + ::core::marker::Send + '_,
                 >,
             >,
-        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<u64, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<u64, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

@@ -22,6 +22,10 @@ use crate::stop::{Brief, Cause, Limit, Stopped};
 use crate::tasks::{Attached, Due, GRACE, Gauge, Tracker};
 use crate::time::Deadline;
 
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they have nothing to do with each other"
+)]
 pub(crate) struct Node {
     pub(crate) operation: Operation,
     pub(crate) limits: Limits,

@@ -54,15 +54,15 @@ impl<T> Hold<T> for HandedOut {
 }
 
 impl<V, K> Leave<V, K> {
-    pub(super) fn new(mut state: State, on_stop: K, value: Result<V, Stopped>) -> Box<Self> {
+    pub(super) fn new(mut state: State, on_stop: K, value: Result<V, Stopped>) -> Self {
         let close = Close::of(state.attends_to(), state.cause_for_tasks());
         state.leave_until(close.due());
-        Box::new(Self {
+        Self {
             state,
             on_stop,
             value,
             close,
-        })
+        }
     }
 
     pub(super) fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()> {

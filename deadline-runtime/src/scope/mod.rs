@@ -40,7 +40,9 @@ pub use self::operation::Spec;
 pub(crate) use self::outcome::TARGET;
 pub(crate) use self::run::Attended;
 pub use self::run::Run;
-pub use self::scoped::{Carry, CarryBy, Fallback, OnStop, Parent, Scoped};
+pub use self::scoped::{
+    Carry, CarryBy, Fallback, HandsOut, Holds, Joining, OnStop, Parent, Scoped,
+};
 #[cfg(feature = "stream")]
 pub(crate) use self::series::Series;
 pub use self::shield::Shield;

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::{LockResult, Mutex, PoisonError};
 use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
@@ -52,7 +53,7 @@ pin_project! {
                 Place::Alive { state, .. } => state,
                 Place::Leaving { leave } => {
                     if let Some(leave) = leave.take() {
-                        leave.dropped();
+                        unlocked(leave.into_inner()).dropped();
                     }
                     return;
                 }
@@ -84,8 +85,13 @@ pin_project! {
 /// The body's value or the stop.
 pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
 
-/// Boxed because it is rare: a scope that has no tasks is no larger for it.
-type LeaveOf<F, K> = Option<Box<Leave<<K as Keep>::Hold<<F as Future>::Output>, K>>>;
+/// Boxed because it is rare: a scope that has no tasks is no larger for it. Behind a lock that is never taken, so that it is
+/// `Sync` and unwind safe and the scope can be as its body is.
+type LeaveOf<F, K> = Option<Box<Mutex<Leave<<K as Keep>::Hold<<F as Future>::Output>, K>>>>;
+
+fn unlocked<T>(inner: LockResult<T>) -> T {
+    inner.unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What is left of a scope when its body is gone.
 pub(super) struct Remains<K> {
@@ -123,7 +129,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     #[cold]
     fn leaving(state: State, on_stop: K, value: Result<K::Hold<F::Output>, Stopped>) -> Self {
         Self::Leaving {
-            leave: Some(Leave::new(state, on_stop, value)),
+            leave: Some(Box::new(Mutex::new(Leave::new(state, on_stop, value)))),
         }
     }
 
@@ -143,7 +149,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
                 } => (state, on_stop, body),
                 Place::Leaving { leave } => {
                     let joined = match leave {
-                        Some(leave) => leave.poll(cx),
+                        Some(leave) => unlocked(leave.get_mut()).poll(cx),
                         None => Poll::Pending,
                     };
                     if joined.is_pending() {
@@ -154,7 +160,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
                     let Some(left) = left else {
                         return Poll::Pending;
                     };
-                    let (state, on_stop, value) = left.done();
+                    let (state, on_stop, value) = unlocked(left.into_inner()).done();
                     let value = value.map(Hold::release);
                     return Poll::Ready((value, Remains { state, on_stop }));
                 }
@@ -355,6 +361,70 @@ impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output + Copy> Scoped<F, B, C
     pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
         let state = explicit(parent, spec);
         Self::of(state, CarryBy(stop), body)
+    }
+}
+
+impl<F: Future, B: Figure, K: OnStop<F::Output>> Scoped<F, B, K> {
+    /// As `new`, with what a stop becomes.
+    #[inline(always)]
+    pub fn ending(spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
+        let state = State::ambient(&spec.operation);
+        Self::of(state, on_stop, body)
+    }
+
+    /// As `ending`, under an explicit parent.
+    #[inline(always)]
+    pub fn ending_under(parent: Parent, spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
+        let state = explicit(parent, spec);
+        Self::of(state, on_stop, body)
+    }
+}
+
+/// Finds out whether values of this type may be sent to other threads, by which of two methods of one name there is.
+pub struct Holds<T>(PhantomData<fn() -> T>);
+
+impl<T> Holds<T> {
+    /// Asks.
+    #[inline(always)]
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "part of the expansion")]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: Send> Holds<T> {
+    /// They may: a value can wait until the tasks of its function are joined.
+    #[inline(always)]
+    pub fn deadline_carry<S: FnMut(Stopped) -> T + Copy>(self, stop: S) -> Joining<CarryBy<S>> {
+        Joining(CarryBy(stop))
+    }
+
+    /// The same with a value to return when stopped.
+    #[inline(always)]
+    pub fn deadline_fall_back<K: FnOnce(Stopped) -> T>(self, value: K) -> Joining<Fallback<K>> {
+        Joining(Fallback(Some(value)))
+    }
+}
+
+/// They may not, or that cannot be known: it is handed out at once.
+pub trait HandsOut<T>: Sized {
+    /// What a stop becomes.
+    fn deadline_carry<S: FnMut(Stopped) -> T + Copy>(self, stop: S) -> CarryBy<S>;
+
+    /// The same with a value to return when stopped.
+    fn deadline_fall_back<K: FnOnce(Stopped) -> T>(self, value: K) -> Fallback<K>;
+}
+
+impl<T> HandsOut<T> for Holds<T> {
+    #[inline(always)]
+    fn deadline_carry<S: FnMut(Stopped) -> T + Copy>(self, stop: S) -> CarryBy<S> {
+        CarryBy(stop)
+    }
+
+    #[inline(always)]
+    fn deadline_fall_back<K: FnOnce(Stopped) -> T>(self, value: K) -> Fallback<K> {
+        Fallback(Some(value))
     }
 }
 

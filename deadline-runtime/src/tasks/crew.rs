@@ -183,16 +183,14 @@ impl Crew {
                 self.tally.panicked += 1;
                 self.panic = self.panic.take().or(payload);
             }
-            Err(error) => match error.try_into_panic() {
-                Ok(payload) => {
+            Err(error) => {
+                if let Ok(payload) = error.try_into_panic() {
                     self.tally.panicked += 1;
                     return Joined::Broken(payload);
                 }
-                Err(_) => {
-                    self.tally.aborted += 1;
-                    return Joined::Aborted;
-                }
-            },
+                self.tally.aborted += 1;
+                return Joined::Aborted;
+            }
         }
         Joined::Delivered
     }

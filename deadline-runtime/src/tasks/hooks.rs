@@ -265,13 +265,9 @@ impl Serving {
     fn next(&self) -> Option<(Hook, Option<Held>, Deadline)> {
         let mut queue = self.0.due().queue();
         let until = queue.until?;
-        match queue.hooks.pop_front() {
-            Some((hook, held)) => Some((hook, held, until)),
-            None => {
-                queue.served = false;
-                None
-            }
-        }
+        let next = queue.hooks.pop_front();
+        queue.served = next.is_some();
+        next.map(|(hook, held)| (hook, held, until))
     }
 }
 

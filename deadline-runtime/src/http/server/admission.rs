@@ -40,6 +40,11 @@ impl Admission {
             .started(started)
             .mode(mode)
             .request_id(id.clone());
+        let outer_node = outer.as_ref().and_then(Context::node);
+        let inherited = outer_node.and_then(|node| node.tracker());
+        if let Some(tracker) = shared.tracker.as_ref().or(inherited) {
+            root = root.tracker(tracker);
+        }
         if let Some(end) = outer.as_ref().and_then(Context::deadline) {
             root = root.deadline(end);
         }

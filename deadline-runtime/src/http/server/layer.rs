@@ -7,6 +7,7 @@ use tower_layer::Layer;
 
 use super::service::DeadlineService;
 use crate::http::Policy;
+use crate::tasks::Tracker;
 
 /// Runs the service below it inside the deadline of each request.
 ///
@@ -43,6 +44,7 @@ pub(super) struct Shared {
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
     pub(super) outermost: bool,
+    pub(super) tracker: Option<Tracker>,
 }
 
 impl DeadlineLayer {
@@ -60,6 +62,7 @@ impl DeadlineLayer {
                 location: Location::caller(),
                 policy,
                 outermost: true,
+                tracker: None,
             }),
         }
     }
@@ -70,6 +73,14 @@ impl DeadlineLayer {
     #[must_use]
     pub fn outermost(mut self, outermost: bool) -> Self {
         Arc::make_mut(&mut self.shared).outermost = outermost;
+        self
+    }
+
+    /// Counts what runs for the requests of this layer, so that a shutdown can wait for it. A request counts until the head
+    /// of its answer is there.
+    #[must_use]
+    pub fn tracker(mut self, tracker: &Tracker) -> Self {
+        Arc::make_mut(&mut self.shared).tracker = Some(tracker.clone());
         self
     }
 }
