@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::time::Budget;
 
+pub(crate) use self::sealed::Sealed;
+
 mod sealed {
     pub trait Sealed {}
 }

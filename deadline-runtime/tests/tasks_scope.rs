@@ -181,6 +181,33 @@ async fn the_value_of_a_function_waits_if_it_may_be_sent() {
     }
 }
 
+/// It has ended: a cancel is none of its business, and must not keep it awake.
+#[tokio::test(start_paused = true)]
+async fn a_value_that_waits_for_tasks_sleeps_through_a_cancel() {
+    #[deadline(budget = "500ms")]
+    async fn work() -> Result<u8, Stopped> {
+        let budget = Budget::inherited().cleanup(ms(200));
+        drop(Context::current().spawn_within(budget, |cx| async move {
+            cx.cancelled().await;
+            sleep(ms(30)).await;
+        }));
+        yield_now().await;
+        Ok(7)
+    }
+    let cx = request(1_000);
+    let inside = cx.clone();
+    let start = Instant::now();
+    let canceller = cx.clone();
+    tokio::spawn(async move {
+        sleep(ms(10)).await;
+        canceller.cancel(Cause::ClientCancelled);
+    });
+    // In a task that may tidy up, so that it is there for the value.
+    let task = inside.spawn_within(Budget::inherited().cleanup(ms(300)), |_| work());
+    assert_eq!(task.await.unwrap().unwrap(), 7);
+    assert_eq!(start.elapsed(), ms(30));
+}
+
 /// Inside a task, whose value can be held back.
 #[tokio::test(start_paused = true)]
 async fn a_value_waits_until_the_tasks_have_ended() {

@@ -81,6 +81,20 @@ impl Context {
         Self(Some(node))
     }
 
+    /// What is begun where there is no context at all inherits this: one request, without a limit.
+    pub(crate) fn of_nothing(
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Inherited {
+        let node = RootBuilder::new(operation, location).node();
+        Inherited {
+            soft: node.limits.soft,
+            owner: None,
+            depth: node.depth.saturating_add(1),
+            node,
+        }
+    }
+
     /// What a scope inside this context inherits.
     pub(crate) fn inherited(&self) -> Option<Inherited> {
         let node = self.0.as_ref()?;
@@ -95,7 +109,7 @@ impl Context {
     #[cfg(feature = "test-util")]
     pub(crate) fn trip_at(&self, n: usize, cause: Cause) {
         if let Some(node) = self.node() {
-            node.root_of().trip.set(n, cause);
+            node.trip().set(n, cause);
         }
     }
 

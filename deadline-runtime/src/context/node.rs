@@ -439,6 +439,29 @@ impl Node {
         });
     }
 
+    /// Takes the noted stop out, so that one which is noted next is known to be of what runs next.
+    pub(crate) fn take_noted(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
+        let records = self.recording_root().request.records.get()?;
+        records.with(|all| all.stop.take())
+    }
+
+    /// Puts it back, in the place of what has been noted since.
+    pub(crate) fn renote(self: &Arc<Self>, noted: Option<(Brief, Deadline)>) {
+        if let Some(records) = self.recording_root().request.records.get() {
+            records.with(|all| all.stop = noted);
+        }
+    }
+
+    /// Puts it back as the earlier one: of those by one limit the first is kept.
+    pub(crate) fn note_again(self: &Arc<Self>, noted: Option<(Brief, Deadline)>) {
+        let Some(earlier) = noted else { return };
+        self.records().with(|all| match &all.stop {
+            Some((later, _))
+                if earlier.0.deadline.is_none() || later.deadline != earlier.0.deadline => {}
+            _ => all.stop = Some(earlier),
+        });
+    }
+
     /// The stop that became an error and has not been replaced by a fallback, and when it did.
     pub(crate) fn noted_stop(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
         let records = self.recording_root().request.records.get()?;
@@ -495,6 +518,17 @@ impl Node {
 
     fn children(&self) -> MutexGuard<'_, Slab<Weak<Self>>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The root of the request, also of what is shielded from its cancel.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn request(self: &Arc<Self>) -> &Arc<Self> {
+        self.recording_root()
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(crate) fn trip(self: &Arc<Self>) -> &crate::trip::Trip {
+        &self.recording_root().trip
     }
 
     #[cfg(any(feature = "test-util", all(test, deadline_loom)))]

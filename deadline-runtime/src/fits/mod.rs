@@ -20,5 +20,6 @@ mod text;
 mod trace;
 
 pub use self::limits::{Fit, Fits, Limits};
+pub(crate) use self::slots::Declared;
 pub use self::slots::{Declares, Many, Slot, Slots, call, calls, counts, many_calls, nothing};
 pub use self::step::Step;

@@ -7,6 +7,7 @@
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
+//! * `series`: the scope of a stream, which yields many values.
 //! * [`gate`], [`mod@guard`], [`mod@checkpoint`]: where a running body meets a stop.
 
 mod admission;
@@ -23,6 +24,8 @@ mod outcome;
 mod pending;
 mod run;
 mod scoped;
+#[cfg(feature = "stream")]
+mod series;
 mod shield;
 mod state;
 mod timer;
@@ -40,5 +43,7 @@ pub use self::run::Run;
 pub use self::scoped::{
     Carry, CarryBy, Fallback, HandsOut, Holds, Joining, OnStop, Parent, Scoped,
 };
+#[cfg(feature = "stream")]
+pub(crate) use self::series::Series;
 pub use self::shield::Shield;
 pub(crate) use self::timer::Timer;

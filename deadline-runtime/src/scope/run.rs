@@ -33,6 +33,20 @@ impl<F: Future> Run<F> {
         }
     }
 
+    /// Of a future that is told its context when it begins.
+    pub(crate) fn later(body: F) -> Self {
+        Self {
+            scoped: Scoped::of(State::under(None, None), Carry, body),
+        }
+    }
+
+    /// Tells it; before the first poll.
+    pub(crate) fn begin_under(self: Pin<&mut Self>, context: Option<Arc<Node>>) {
+        if let (Some(state), Some(node)) = (self.project().scoped.pinned_state(), context) {
+            take_on(state, node);
+        }
+    }
+
     /// As [`Context::run`](crate::Context::run), with a limit of the program's own that also holds where the request's
     /// is not enforced.
     pub(crate) fn always(context: Option<Arc<Node>>, body: F) -> Self {
@@ -94,17 +108,22 @@ fn by_hand(context: Option<Arc<Node>>, replaces: bool) -> State {
         .flags
         .set(Flag::Replaces, replaces || context.is_none());
     if let Some(node) = context {
-        state.hard = node.limits.hard;
-        state.started = Some(node.started);
-        state.flags.set(Flag::Again, node.of_scope);
-        state.depth = node.depth;
-        // What hangs on a context made by hand is seen to by the scopes that run under it.
-        state.flags.set(Flag::Attends, !node.of_scope);
-        state.node = Some(node);
-        state.flags.set(Flag::Fixed, true);
-        state.flags.set(Flag::Explicit, true);
+        take_on(&mut state, node);
     }
     state
+}
+
+/// Makes the limits and the cancellation of a context made by hand those of the scope.
+pub(super) fn take_on(state: &mut State, node: Arc<Node>) {
+    state.hard = node.limits.hard;
+    state.started = Some(node.started);
+    state.flags.set(Flag::Again, node.of_scope);
+    state.depth = node.depth;
+    // What hangs on a context made by hand is seen to by the scopes that run under it.
+    state.flags.set(Flag::Attends, !node.of_scope);
+    state.node = Some(node);
+    state.flags.set(Flag::Fixed, true);
+    state.flags.set(Flag::Explicit, true);
 }
 
 pin_project! {

@@ -116,6 +116,13 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
             Self::Leaving { .. } | Self::Over => None,
         }
     }
+
+    pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {
+        match self.project() {
+            Place::Alive { state, .. } => Some(state),
+            Place::Leaving { .. } | Place::Over => None,
+        }
+    }
 }
 
 impl<F: Future, B, K: Keep> Scoped<F, B, K> {

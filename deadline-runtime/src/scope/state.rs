@@ -192,6 +192,9 @@ impl State {
 
     /// The limit that binds.
     pub(super) fn limit(&self) -> Limit {
+        if let Some(limit) = self.driver.as_ref().and_then(|driver| driver.limit()) {
+            return limit;
+        }
         match (self.owner, &self.node) {
             (Some(owner), _) => owner.limit(),
             (None, Some(node)) => node.limit,

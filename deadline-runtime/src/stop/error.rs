@@ -207,6 +207,15 @@ impl Stopped {
         self
     }
 
+    /// Of a wait that is a part of the operation, by its own limit.
+    #[cfg(feature = "stream")]
+    pub(crate) fn of_a_wait(mut self, limit: Duration, since: Deadline) -> Self {
+        self.0.brief.budget = Some(limit);
+        self.0.brief.elapsed = Deadline::now().since(since);
+        self.0.kept = Duration::ZERO;
+        self
+    }
+
     /// Digs a stop out of an error and its sources.
     ///
     /// ```
