@@ -106,12 +106,13 @@ pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
 pub mod __rt {
     pub use crate::constant::Constant;
     pub use crate::fits::{
-        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counts, many_calls,
-        nothing,
+        Counts, Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counted, covers,
+        many_calls, nothing, uncounted,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
-        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, Limit, Limited, LimitedOrMissed, Meets,
+        Mode, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, gate, guard, instead,
+        returns, stop,
     };
 }
 

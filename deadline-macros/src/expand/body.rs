@@ -22,7 +22,6 @@ use syn::{
 /// What the rewritten body needs in scope.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rewritten {
-    probes: bool,
     settles: bool,
 }
 
@@ -30,9 +29,8 @@ impl Rewritten {
     pub(super) fn uses(self, scope: &Scope) -> TokenStream {
         let span = Span::mixed_site();
         let private = scope.runtime.private(span);
-        let leaf = self.probes.then(|| quote!(use #private::Leaf as _;));
         let settle = self.settles.then(|| quote!(use #private::Settle as _;));
-        quote!(#leaf #settle)
+        quote!(#settle)
     }
 }
 
@@ -156,28 +154,20 @@ impl<'a> Rewriter<'a> {
                 ..
             })) => awaits::shield(awaited, &shield.amount, &name, scope),
             _ if scope.cleanup.is_some() => {
-                self.needs.probes |= call.is_some();
                 self.needs.settles = true;
                 awaits::guard(awaited, call, scope)
             }
-            _ if scope.gates() => {
-                self.needs.probes = true;
-                awaits::gate(awaited, call, scope)
-            }
-            _ => {
-                self.needs.probes |= call.is_some();
-                awaits::plain(awaited, call, scope)
-            }
+            _ if scope.gates() => awaits::gate(awaited, call, scope),
+            _ => awaits::plain(awaited, call, scope),
         };
     }
 
     // Input:   join!(a(), b())
-    // Output:  join!(At(a()).deadline_counts(call_0).0, At(b()).deadline_counts(call_1).0)
+    // Output:  join!(counted(call_0, a()), counted(call_1, b()))
     fn branch(&mut self, expr: &mut Expr) {
         let call = calls::take_number(expr);
         visit_mut::visit_expr_mut(self, expr);
-        self.needs.probes = true;
-        *expr = awaits::branch(expr, call, self.scope);
+        *expr = Expr::Verbatim(awaits::counted(expr, call, self.scope));
     }
 
     // Input:   join!(a(), b())

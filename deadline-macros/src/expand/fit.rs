@@ -55,7 +55,7 @@ impl Fit {
     }
 
     // Input:   FUTURE
-    // Output:  let call_0 = call();
+    // Output:  let call_0 = call(0, 0);
     //          let future = FUTURE;
     //          {
     //              struct Calls;
@@ -73,10 +73,10 @@ impl Fit {
         let slots = self.calls.all.iter().enumerate().map(|(number, call)| {
             let slot = slot(number, span);
             match condition(call) {
-                None => quote_spanned!(span=> let #slot = #private::call();),
+                None => quote_spanned!(span=> let #slot = #private::call(0, 0);),
                 Some(present) => quote_spanned! {span=>
                     #[cfg(#present)]
-                    let #slot = #private::call();
+                    let #slot = #private::call(0, 0);
                     #[cfg(not(#present))]
                     let #slot = #private::nothing();
                 },

@@ -20,5 +20,8 @@ mod text;
 mod trace;
 
 pub use self::limits::{Fit, Fits, Limits};
-pub use self::slots::{Declares, Many, Slot, Slots, call, calls, counts, many_calls, nothing};
+pub use self::slots::{
+    Counts, Declares, Many, Slot, Slots, call, calls, counted, covers, many_calls, nothing,
+    uncounted,
+};
 pub use self::step::Step;
