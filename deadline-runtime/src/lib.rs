@@ -97,6 +97,7 @@ pub use crate::context::{
     timeout,
 };
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
+pub use crate::fits::Longest;
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
 pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
@@ -110,9 +111,9 @@ pub mod __rt {
         many_calls, nothing, uncounted,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, Limit, Limited, LimitedOrMissed, Meets,
-        Mode, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, gate, guard, instead,
-        returns, stop,
+        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, Known, Later, Limit, Limited,
+        LimitedOrMissed, Meets, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, gate,
+        gate_later, guard, instead, returns, stop,
     };
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use deadline_runtime::__rt::{
-    Limit, Scoped, Settle as _, Shield, Spec, checkpoint, gate, uncounted,
+    Limit, Scoped, Settle as _, Shield, Spec, checkpoint, gate_later, uncounted,
 };
 use deadline_runtime::{
     Budget, Budgeted, Cause, Context, Millis, Phase, Stopped, Unbudgeted, timeout,
@@ -27,7 +27,7 @@ macro_rules! scoped {
 
 macro_rules! await_ {
     ($future:expr) => {
-        gate(uncounted(0), $future).await
+        gate_later(uncounted(0), $future).await
     };
 }
 

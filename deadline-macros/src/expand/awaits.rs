@@ -1,6 +1,7 @@
 //! The forms that an `await` takes.
 
-use super::{fit, spec, stop};
+use super::fit::{self, Slot};
+use super::{spec, stop};
 use crate::model::Scope;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -10,19 +11,20 @@ use syn::spanned::Spanned as _;
 use syn::{Arm, Attribute, Expr, ExprAwait, ExprMatch, Lifetime, Pat, Token, token};
 
 // Input:   EXPR.await
-// Output:  gate(call_0, EXPR).await
-//          gate(uncounted(0), EXPR).await    where it does not count
+// Output:  gate(call_0, EXPR, &call_0).await
+//          gate_later(call_0, EXPR).await    where the type may be known only later
 //
 // These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
-pub(super) fn gate(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
+pub(super) fn gate(mut awaited: ExprAwait, slot: &Slot, later: bool, scope: &Scope) -> Expr {
     let base = argument(&awaited.base);
     let span = base.span();
     let private = scope.runtime.private(span);
-    let slot = match call {
-        Some(call) => fit::slot(call, span).to_token_stream(),
-        None => quote_spanned!(span=> #private::uncounted(0)),
-    };
-    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #private::gate(#slot, #base)));
+    let slot = slot.variable(span);
+    *awaited.base = Expr::Verbatim(if later {
+        quote_spanned!(span=> #private::gate_later(#slot, #base))
+    } else {
+        quote_spanned!(span=> #private::gate(#slot, #base, &#slot))
+    });
     Expr::Await(awaited)
 }
 

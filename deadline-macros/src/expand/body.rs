@@ -1,9 +1,10 @@
 //! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
 //! alone, because they run in another place or at another time.
 
-use super::fit::Fit;
+use super::fit::{Fit, Slot};
 use super::labels::{self, Rounds};
 use super::{awaits, statements, stop};
+use crate::model::later::Later;
 use crate::model::{Scope, calls, names};
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -22,15 +23,26 @@ use syn::{
 /// What the rewritten body needs in scope.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rewritten {
+    /// So many slots for awaits that do not count.
+    uncounted: usize,
     settles: bool,
 }
 
 impl Rewritten {
+    fn uncounted(&mut self) -> Slot {
+        self.uncounted += 1;
+        Slot::Uncounted(self.uncounted - 1)
+    }
+
     pub(super) fn uses(self, scope: &Scope) -> TokenStream {
         let span = Span::mixed_site();
         let private = scope.runtime.private(span);
         let settle = self.settles.then(|| quote!(use #private::Settle as _;));
-        quote!(#settle)
+        let slots = (0..self.uncounted).map(|number| {
+            let slot = Slot::Uncounted(number).variable(span);
+            quote!(let #slot = #private::uncounted(0);)
+        });
+        quote!(#settle #(#slots)*)
     }
 }
 
@@ -45,6 +57,7 @@ pub(super) fn rewrite(
         statements,
         fit,
         cover: Vec::new(),
+        later: Later::in_body(body),
         rounds: Rounds::default(),
         needs: Rewritten::default(),
     };
@@ -58,6 +71,7 @@ pub(super) struct Rewriter<'a> {
     fit: Option<&'a Fit>,
     /// What the awaits at this place are under; the last one counts.
     cover: Vec<Cover<'a>>,
+    later: Later,
     pub(super) rounds: Rounds,
     needs: Rewritten,
 }
@@ -140,6 +154,7 @@ impl<'a> Rewriter<'a> {
         let mut awaited = awaited;
         let call = calls::take_number(&mut awaited.base);
         let name = names::called(&awaited.base);
+        let later = self.later.concerns(&awaited.base);
         self.visit_expr_mut(&mut awaited.base);
         let scope = self.scope;
         *expr = match self.cover.last() {
@@ -157,7 +172,10 @@ impl<'a> Rewriter<'a> {
                 self.needs.settles = true;
                 awaits::guard(awaited, call, scope)
             }
-            _ if scope.gates() => awaits::gate(awaited, call, scope),
+            _ if scope.gates() => {
+                let slot = call.map_or_else(|| self.needs.uncounted(), Slot::Call);
+                awaits::gate(awaited, &slot, later, scope)
+            }
             _ => awaits::plain(awaited, call, scope),
         };
     }

@@ -14,8 +14,10 @@
 //! up, so that no trait in scope can be in the way.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use super::limits::Fit;
+use super::price::{Price, larger};
 use crate::figure::{Attempts, Budgeted, Millis};
 use crate::scope::Spec;
 
@@ -30,6 +32,15 @@ impl<M, C, D> Clone for Slot<M, C, D> {
 }
 
 impl<M, C, D> Copy for Slot<M, C, D> {}
+
+/// A slot that has been decided passes for one that has been decided the other way.
+impl<C, D> Deref for Slot<u8, C, D> {
+    type Target = Slot<i32, C, D>;
+
+    fn deref(&self) -> &Slot<i32, C, D> {
+        &Slot(PhantomData)
+    }
+}
 
 /// A slot for one call, by two literals whose types are found later.
 #[must_use]
@@ -145,6 +156,8 @@ pub enum Declared {
         each: u64,
         backoffs: u64,
     },
+    /// They run at the same time.
+    Longest(&'static [Declared]),
     Several {
         all: &'static [Declared],
         count: usize,
@@ -157,6 +170,23 @@ impl Declared {
             Self::Several { count, .. } => *count,
             _ => 1,
         }
+    }
+
+    /// The most that any of the calls may take.
+    pub(super) const fn largest_cap(&self) -> u64 {
+        let Self::Several { all, .. } = self else {
+            return match Price::declared(*self) {
+                Some(price) => price.cap,
+                None => 0,
+            };
+        };
+        let mut largest = 0;
+        let mut index = 0;
+        while index < all.len() {
+            largest = larger(largest, all[index].largest_cap());
+            index += 1;
+        }
+        largest
     }
 
     /// That of the call with this number.

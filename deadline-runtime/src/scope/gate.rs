@@ -1,6 +1,7 @@
-//! [`Gate`]: an await in a scope.
+//! [`gate`]: an await in a scope.
 
 use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{self, Poll};
@@ -18,129 +19,158 @@ pub struct At<T>(pub T);
 
 /// Puts the gate in front of an awaited future, and notes in the call's slot what it declares.
 ///
-/// That it is a future is asked for by the `.await` alone, so that rustc says there, and once, of the value that it is none.
+/// The slot comes twice. Where the compiler is still waiting for a reason to take one of the impls of [`Meets`], the
+/// reference decides for annotated futures, because it fits at once; where it has decided for the other, the reference is one
+/// by `Deref`. An annotated future is therefore awaited as it is: a wrapper around each would cost a chain of calls every
+/// fifth of its levels under rustc's recursion limit.
 #[inline(always)]
 #[track_caller]
-pub fn gate<F, M, C, D>(_: Slot<M, C, D>, future: F) -> Gated<F, M>
+pub fn gate<F, M, C, D>(_: Slot<M, C, D>, future: F, _: &Slot<i32, C, D>) -> F::Gated
 where
     F: Meets<M> + Counts<C, Figure = D>,
-    M: Mode,
 {
-    Gated {
+    future.meets(Location::caller())
+}
+
+/// The same for a future whose type may be known only behind the await. It is wrapped, so that what it yields is known.
+#[inline(always)]
+#[track_caller]
+pub fn gate_later<F, M, C, D>(_: Slot<M, C, D>, future: F) -> Later<F, M>
+where
+    F: Meets<M> + Counts<C, Figure = D>,
+{
+    Later {
         future,
-        state: M::enter(Location::caller()),
+        location: Location::caller(),
+        met: PhantomData,
     }
 }
 
-/// An expression in front of its `.await`.
-#[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Gated<F, M: Mode> {
-    future: F,
-    state: M::State,
+/// Awaited expressions that meet a stop in the way `M`.
+pub trait Meets<M>: Sized {
+    /// What is awaited.
+    type Gated;
+    #[doc(hidden)]
+    fn meets(self, location: &'static Location<'static>) -> Self::Gated;
 }
 
-impl<F: IntoFuture, M: Mode> IntoFuture for Gated<F, M> {
+/// Any future may be kept from its begin.
+impl<F> Meets<u8> for F {
+    type Gated = Gated<F>;
+
+    #[inline(always)]
+    fn meets(self, location: &'static Location<'static>) -> Gated<F> {
+        Gated {
+            future: self,
+            location,
+        }
+    }
+}
+
+/// Annotated ones pass, because they test the context themselves.
+impl<F: Budgeted> Meets<i32> for F {
+    type Gated = F;
+
+    #[inline(always)]
+    fn meets(self, _: &'static Location<'static>) -> F {
+        self
+    }
+}
+
+/// An expression in front of its `.await`. That it is a future is asked for there alone, so that rustc says it once.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+#[derive(Debug)]
+pub struct Gated<F> {
+    future: F,
+    location: &'static Location<'static>,
+}
+
+impl<F: IntoFuture> IntoFuture for Gated<F> {
     type Output = F::Output;
-    type IntoFuture = Gate<F::IntoFuture, M>;
+    type IntoFuture = Gate<F::IntoFuture>;
 
     #[inline(always)]
     fn into_future(self) -> Self::IntoFuture {
         Gate {
             future: self.future.into_future(),
-            state: self.state,
-        }
-    }
-}
-
-/// Futures that meet a stop in the way `M`.
-pub trait Meets<M> {}
-
-/// Any future may be kept from its begin.
-impl<F> Meets<u8> for F {}
-
-/// Annotated ones pass, because they test the context themselves.
-impl<F: Budgeted> Meets<i32> for F {}
-
-/// How an await meets a stop.
-pub trait Mode {
-    /// What has to be remembered for it.
-    type State;
-    #[doc(hidden)]
-    fn enter(location: &'static Location<'static>) -> Self::State;
-    #[doc(hidden)]
-    fn is_closed(state: &mut Self::State) -> bool;
-    #[doc(hidden)]
-    fn waits(state: &Self::State);
-}
-
-impl Mode for i32 {
-    type State = ();
-
-    #[inline(always)]
-    fn enter(_: &'static Location<'static>) {}
-
-    #[inline(always)]
-    fn is_closed((): &mut ()) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn waits((): &()) {}
-}
-
-impl Mode for u8 {
-    type State = Leaf;
-
-    #[inline(always)]
-    fn enter(location: &'static Location<'static>) -> Leaf {
-        Leaf {
-            location,
+            location: self.location,
             open: false,
         }
     }
-
-    #[inline]
-    fn is_closed(leaf: &mut Leaf) -> bool {
-        leaf.open = leaf.open || !closed(leaf.location);
-        !leaf.open
-    }
-
-    #[inline]
-    fn waits(leaf: &Leaf) {
-        current::with(|frame| frame.seen.at = Some(leaf.location));
-    }
 }
 
-/// An await of a future that knows nothing of deadlines.
+/// The same before it is known how it meets a stop.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
 #[derive(Debug)]
-pub struct Leaf {
+pub struct Later<F, M> {
+    future: F,
     location: &'static Location<'static>,
-    open: bool,
+    met: PhantomData<fn() -> M>,
+}
+
+impl<F, M> IntoFuture for Later<F, M>
+where
+    F: IntoFuture + Meets<M>,
+    F::Gated: IntoFuture<Output = F::Output>,
+{
+    type Output = F::Output;
+    type IntoFuture = Known<<F::Gated as IntoFuture>::IntoFuture, F::Output>;
+
+    #[inline(always)]
+    fn into_future(self) -> Self::IntoFuture {
+        Known {
+            future: self.future.meets(self.location).into_future(),
+            yields: PhantomData,
+        }
+    }
 }
 
 pin_project! {
-    /// Does not begin work that nobody has time for: in a scope that is stopped a leaf stays pending without being
-    /// polled, and the scope then drops its body and makes the error.
+    /// Yields a `T`, whatever it is.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Gate<F, M: Mode> {
+    pub struct Known<G, T> {
         #[pin]
-        future: F,
-        state: M::State,
+        future: G,
+        yields: PhantomData<fn() -> T>,
     }
 }
 
-impl<F: Future, M: Mode> Future for Gate<F, M> {
+impl<T, G: Future<Output = T>> Future for Known<G, T> {
+    type Output = T;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<T> {
+        self.project().future.poll(cx)
+    }
+}
+
+pin_project! {
+    /// Does not begin work that nobody has time for: in a scope that is stopped it stays pending without polling its
+    /// future, and the scope then drops its body and makes the error.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Gate<F> {
+        #[pin]
+        future: F,
+        location: &'static Location<'static>,
+        open: bool,
+    }
+}
+
+impl<F: Future> Future for Gate<F> {
     type Output = F::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        if M::is_closed(this.state) {
-            return Poll::Pending;
+        if !*this.open {
+            if closed(this.location) {
+                return Poll::Pending;
+            }
+            *this.open = true;
         }
         let polled = this.future.poll(cx);
         if polled.is_pending() {
-            M::waits(this.state);
+            current::with(|frame| frame.seen.at = Some(this.location));
         }
         polled
     }
