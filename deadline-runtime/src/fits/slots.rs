@@ -23,7 +23,10 @@ use crate::scope::Spec;
 
 /// The place of one figure: how its future meets a stop, whether it counts, and what it declares. It has no size.
 #[derive(Debug)]
-pub struct Slot<M, C, D>(PhantomData<fn() -> (M, C, D)>);
+pub struct Slot<M, C, D>(PhantomData<Types<M, C, D>>);
+
+/// Such that a slot can be sent wherever it is.
+type Types<M, C, D> = fn() -> (M, C, D);
 
 impl<M, C, D> Clone for Slot<M, C, D> {
     fn clone(&self) -> Self {

@@ -17,13 +17,11 @@ async fn conditional(id: u32) -> Result<u32, Stopped> {
     let id = load(id).await?;
     #[cfg(not(any()))]
     let id = save(id).await?;
-    #[cfg(not(any()))]
     {
         #[cfg(any())]
         load(id).await?;
-        load(id).await?;
+        load(id).await
     }
-    Ok(id)
 }
 
 fn main() {}
