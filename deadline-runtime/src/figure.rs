@@ -11,7 +11,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A budget written in a type. Sealed: the figures are [`Millis`], [`Attempts`], [`Percent`] and [`Unbudgeted`].
+/// A budget written in a type. Sealed: the figures are [`Millis`], [`Attempts`], [`Longest`](crate::Longest),
+/// [`Percent`] and [`Unbudgeted`].
 pub trait Figure: sealed::Sealed + 'static {
     #[doc(hidden)]
     const BUDGET: Budget;

@@ -104,9 +104,9 @@ pub mod http;
 pub mod retry;
 mod scope;
 mod stop;
-mod sync;
 #[cfg(feature = "stream")]
 pub mod stream;
+mod sync;
 mod tasks;
 #[cfg(feature = "test-util")]
 pub mod test_util;
@@ -121,6 +121,7 @@ pub use crate::context::{
     ScopeRecord, UnknownMode, timeout,
 };
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
+pub use crate::fits::Longest;
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Sent, Stopped};
 pub use crate::tasks::{
@@ -134,13 +135,13 @@ pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration
 pub mod __rt {
     pub use crate::constant::Constant;
     pub use crate::fits::{
-        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counts, many_calls,
-        nothing,
+        Counts, Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counted, covers,
+        many_calls, nothing, uncounted,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gated, Guard, HandsOut, Holds, Joining, Leaf, Limit, Limited,
-        LimitedOrMissed, OnStop, Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead,
-        returns, stop,
+        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, HandsOut, Holds, Joining, Known, Later,
+        Limit, Limited, LimitedOrMissed, Meets, OnStop, Parent, Scoped, Settle, Shield, Spec,
+        checkpoint, gate, gate_later, guard, instead, returns, stop,
     };
 }
 

@@ -13,11 +13,12 @@ use std::sync::{Arc, Mutex};
 
 use common::{Woken, ms, poll};
 use deadline_runtime::fan_out::{
-    Gathered, Longest, Missed, Need, branch, fan_out, fan_out_all, optional, required,
+    Gathered, Missed, Need, branch, fan_out, fan_out_all, optional, required,
 };
 use deadline_runtime::test_util::{assert_nothing_left, run_until_idle};
 use deadline_runtime::{
-    Budget, Budgeted, Cause, Context, Millis, Mode, Phase, Stopped, Tracker, Unbudgeted, deadline,
+    Budget, Budgeted, Cause, Context, Longest, Millis, Mode, Phase, Stopped, Tracker, Unbudgeted,
+    deadline,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};

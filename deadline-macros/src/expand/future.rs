@@ -25,7 +25,6 @@ pub(super) struct Future(TokenStream);
 impl Future {
     // Input:   BODY, let user = user;
     // Output:  Scoped::ending(SPEC, async move {
-    //              use Leaf as _;
     //              let user = user;
     //              if false { return returns::<T>(); }
     //              { BODY }

@@ -33,7 +33,6 @@ use syn::{Expr, Stmt};
 //     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
 //         __same_version!("0.1.0");
 //         Scoped::ending(const { &Spec::<Millis<450>>::new("load") }, async move {
-//             use Leaf as _;
 //             let user = user;
 //             if false { return returns::<Result<Profile, Error>>(); }
 //             { BODY }

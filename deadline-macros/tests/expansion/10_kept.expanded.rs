@@ -5,12 +5,12 @@ async fn refresh(&self, force: bool) -> Result<(), AppError> {
     rt::Scoped::ending(
             const { &rt::Spec::<deadline::Percent<40>>::new("refresh") },
             async move {
-                use rt::Leaf as _;
+                let _await_0 = rt::uncounted(0);
                 let force = force;
                 if false {
                     return rt::returns::<Result<(), AppError>>();
                 }
-                rt::At(self.cache(force)).deadline_gate().await
+                rt::gate(_await_0, self.cache(force), &_await_0).await
             },
             {
                 use rt::HandsOut as _;

@@ -92,7 +92,6 @@ mod future;
 mod gathered;
 mod lane;
 mod lanes;
-mod longest;
 mod spawned;
 mod tuple;
 mod wake;
@@ -104,6 +103,5 @@ pub use self::branch::{
 pub use self::future::{FanOut, fan_out, fan_out_all};
 pub use self::gathered::{Gathered, Missed};
 pub use self::lanes::{Each, Lanes};
-pub use self::longest::Longest;
 pub use self::spawned::Spawned;
 pub use self::tuple::Branches;

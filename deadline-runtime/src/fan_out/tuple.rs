@@ -4,8 +4,7 @@ use std::future::Future;
 
 use super::branch::{Branch, Counts, Kind};
 use super::lanes::{Chain, End, Lanes};
-use super::longest::{Declared, Longest, OneOf};
-use crate::fits;
+use crate::fits::Longest;
 
 /// What [`fan_out`](super::fan_out) takes: a tuple of one to twelve branches.
 #[diagnostic::on_unimplemented(
@@ -54,10 +53,6 @@ macro_rules! tuple {
             $(Branch<$future, $need, $cap>: Counts,)+
         {
             type Figure = Longest<($(<Branch<$future, $need, $cap> as Counts>::Figure,)+)>;
-        }
-
-        impl<$($future: Declared),+> OneOf for ($($future,)+) {
-            const ALL: &'static [fits::Declared] = &[$($future::DECLARED),+];
         }
     };
 }

@@ -32,7 +32,7 @@ mod timer;
 
 pub use self::checkpoint::{checkpoint, instead, returns, stop};
 pub(crate) use self::driver::Driver;
-pub use self::gate::{At, Gated, Leaf};
+pub use self::gate::{At, Gate, Gated, Known, Later, Meets, gate, gate_later};
 pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
