@@ -19,7 +19,7 @@ use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
-use crate::tasks::{Attached, Due, GRACE, Gauge, Tracker};
+use crate::tasks::{Due, GRACE, Gauge, HasParts, HasQueue, Tracker};
 use crate::time::Deadline;
 
 #[allow(
@@ -53,7 +53,7 @@ pub(crate) struct Node {
     /// Until when what is below it may tidy up, once that is being ended; zero before.
     closing: AtomicU64,
     /// Tasks and hooks, if there ever were any.
-    pub(crate) attached: OnceLock<Box<Attached>>,
+    pub(crate) attached: OnceLock<Box<dyn HasParts>>,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -105,7 +105,7 @@ pub(crate) struct Request {
     /// How long tasks and hooks may tidy up.
     pub(crate) grace: Option<Duration>,
     /// The hooks of stopped scopes.
-    pub(crate) due: OnceLock<Box<Due>>,
+    pub(crate) due: OnceLock<Box<dyn HasQueue>>,
     /// The event of its end has been sent.
     pub(crate) told: AtomicBool,
 }
@@ -317,8 +317,9 @@ impl Node {
     }
 
     /// The hooks that are due in this request.
-    pub(crate) fn due(self: &Arc<Self>) -> &Due {
-        self.recording_root().request.due.get_or_init(Box::default)
+    pub(crate) fn due(self: &Arc<Self>) -> &dyn HasQueue {
+        let due = &self.recording_root().request.due;
+        &**due.get_or_init(|| Box::<Due>::default())
     }
 
     /// What is below this node is being ended, until then.
