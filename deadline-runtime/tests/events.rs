@@ -380,3 +380,51 @@ async fn every_attempt_is_one_debug_event_and_so_is_what_follows_from_it() {
     );
     assert!(log.lines(Level::INFO).is_empty());
 }
+
+/// What a request leaves behind is told apart from its own end, which stays one event.
+#[tokio::test(start_paused = true)]
+async fn tasks_hooks_and_critical_work_of_a_stopped_request_are_no_second_info() {
+    let (log, _guard) = Log::start();
+    let cx = request();
+    let inside = cx.clone();
+    let outcome = cx.run(async move {
+        drop(inside.spawn(|_| pending::<()>()));
+        drop(inside.critical("journal", ms(150), |_| pending::<()>()));
+        drop(inside.critical("note", ms(150), |_| async {}));
+        inside.after_stop("unlock", |_| async {});
+        inside.after_stop("undo", |_| async { Err::<(), _>("no connection") });
+        pending::<()>().await
+    });
+    assert_eq!(outcome.await.unwrap_err().cause(), Cause::DeadlineExceeded);
+    sleep(ms(200)).await;
+    let infos = log.lines(Level::INFO);
+    let infos: Vec<_> = infos.iter().map(|line| line.field("op")).collect();
+    assert_eq!(infos, ["request"]);
+    let warnings = log.lines(Level::WARN);
+    let warnings: Vec<_> = warnings
+        .iter()
+        .map(|line| {
+            (
+                line.field("op"),
+                line.field("request_id"),
+                line.field("message"),
+            )
+        })
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            ("undo", "r-7", "after-stop hook failed: no connection"),
+            (
+                "journal",
+                "r-7",
+                "critical work was stopped by its own budget"
+            ),
+        ]
+    );
+    let debugs = log.lines(Level::DEBUG);
+    assert!(
+        debugs.iter().any(|line| line.field("op") == "unlock"
+            && line.field("message") == "after-stop hook completed")
+    );
+}

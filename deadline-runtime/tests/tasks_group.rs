@@ -564,6 +564,8 @@ async fn only_the_future_has_to_be_send_and_static() {
         async move { length + count }
     });
     // A group is sent along whatever its tasks yield, as a set of tasks is.
+    fn is_sync<T: Sync>(_: &T) {}
+    is_sync(&group);
     let mut group = is_send(group);
     assert_eq!(is_send(group.join_next()).await.unwrap().unwrap(), 2);
 }

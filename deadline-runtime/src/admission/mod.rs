@@ -32,5 +32,5 @@ pub use self::enter::Enter;
 pub(crate) use self::enter::Refused;
 pub use self::limiter::Admission;
 pub use self::slot::Slot;
-pub(crate) use self::slot::{Kept, Taken};
+pub(crate) use self::slot::{Held, Kept};
 pub use self::stats::AdmissionStats;

@@ -12,12 +12,14 @@ use crate::time::Deadline;
 /// A slot of an [`Admission`]. Dropping it gives it back, unless something of the request still runs that was started
 /// while it was held.
 #[must_use = "a slot that is dropped is free again"]
-pub struct Slot(Kept);
+pub struct Slot(Arc<Taken>);
 
-/// The slot itself, shared by who took it and by what the request has started meanwhile.
-pub(crate) type Kept = Arc<Taken>;
+/// The slot itself, shared by who took it and by what the request has started meanwhile. Without its type, so that a context
+/// stays easy to prove `Send`: rustc has a limit for how deep that may go.
+pub(crate) type Kept = Arc<Held>;
+pub(crate) type Held = dyn Send + Sync;
 
-pub(crate) struct Taken {
+struct Taken {
     admission: Admission,
     since: Deadline,
     context: Context,
@@ -37,7 +39,8 @@ impl Slot {
             _permit: permit,
         });
         if let Some(node) = context.node() {
-            node.keep(&taken);
+            let kept: Kept = taken.clone();
+            node.keep(&kept);
         }
         Self(taken)
     }

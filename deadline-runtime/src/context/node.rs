@@ -18,11 +18,11 @@ use super::mode::Mode;
 use super::overrides::Table;
 use super::report::{Records, Report};
 use super::signal::Signal;
-use crate::admission::{Kept, Taken};
+use crate::admission::{Held, Kept};
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
-use crate::tasks::{Attached, Due, GRACE, Gauge, Tracker};
+use crate::tasks::{Due, GRACE, Gauge, HasParts, HasQueue, Tracker};
 use crate::time::Deadline;
 
 #[allow(
@@ -60,7 +60,7 @@ pub(crate) struct Node {
     /// Until when what is below it may tidy up, once that is being ended; zero before.
     closing: AtomicU64,
     /// Tasks and hooks, if there ever were any.
-    pub(crate) attached: OnceLock<Box<Attached>>,
+    pub(crate) attached: OnceLock<Box<dyn HasParts>>,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -114,9 +114,9 @@ pub(crate) struct Request {
     /// How long tasks and hooks may tidy up.
     pub(crate) grace: Option<Duration>,
     /// The hooks of stopped scopes.
-    pub(crate) due: OnceLock<Box<Due>>,
+    pub(crate) due: OnceLock<Box<dyn HasQueue>>,
     /// Slots that were taken for it, if they are still held.
-    pub(crate) slots: OnceLock<Mutex<Vec<Weak<Taken>>>>,
+    pub(crate) slots: OnceLock<Mutex<Vec<Weak<Held>>>>,
     /// The event of its end has been sent.
     pub(crate) told: AtomicBool,
 }
@@ -367,8 +367,9 @@ impl Node {
     }
 
     /// The hooks that are due in this request.
-    pub(crate) fn due(self: &Arc<Self>) -> &Due {
-        self.recording_root().request.due.get_or_init(Box::default)
+    pub(crate) fn due(self: &Arc<Self>) -> &dyn HasQueue {
+        let due = &self.recording_root().request.due;
+        &**due.get_or_init(|| Box::<Due>::default())
     }
 
     /// What is below this node is being ended, until then.

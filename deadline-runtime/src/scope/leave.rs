@@ -1,9 +1,11 @@
 //! [`Leave`]: a scope whose body is gone and whose tasks are being joined.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, Mutex};
 use std::task::{self, Poll};
 
 use super::life::{Next, Running};
+use super::scoped::unlocked;
 use super::state::{Flag, State};
 use crate::context::node::Node;
 use crate::stop::{Cause, Stopped};
@@ -15,7 +17,29 @@ pub struct Leave<V, K> {
     pub(super) state: State,
     pub(super) on_stop: K,
     pub(super) value: Result<V, Stopped>,
-    close: Close,
+    /// Behind a trait object, so that its parts do not count against rustc's recursion limit.
+    close: Box<dyn Closes>,
+}
+
+/// [`Close`].
+trait Closes: Send + Sync {
+    fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()>;
+    fn due(&self) -> Option<Deadline>;
+    fn take_panic(&mut self) -> Option<Box<dyn Any + Send>>;
+}
+
+impl Closes for Mutex<Close> {
+    fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()> {
+        unlocked(self.get_mut()).poll(cx)
+    }
+
+    fn due(&self) -> Option<Deadline> {
+        unlocked(self.lock()).due()
+    }
+
+    fn take_panic(&mut self) -> Option<Box<dyn Any + Send>> {
+        unlocked(self.get_mut()).take_panic()
+    }
 }
 
 /// Where the value of a body waits until what the scope has spawned is joined.
@@ -61,7 +85,7 @@ impl<V, K> Leave<V, K> {
             state,
             on_stop,
             value,
-            close,
+            close: Box::new(Mutex::new(close)),
         }
     }
 

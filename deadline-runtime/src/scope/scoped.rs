@@ -89,7 +89,7 @@ pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
 /// `Sync` and unwind safe and the scope can be as its body is.
 type LeaveOf<F, K> = Option<Box<Mutex<Leave<<K as Keep>::Hold<<F as Future>::Output>, K>>>>;
 
-fn unlocked<T>(inner: LockResult<T>) -> T {
+pub(super) fn unlocked<T>(inner: LockResult<T>) -> T {
     inner.unwrap_or_else(PoisonError::into_inner)
 }
 

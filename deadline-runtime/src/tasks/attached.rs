@@ -15,9 +15,25 @@ use crate::context::node::Node;
 #[derive(Default)]
 pub(crate) struct Attached(Mutex<Parts>);
 
+/// [`Attached`] as a node knows it. Behind a trait object, because what it is made of would count against rustc's
+/// recursion limit wherever a future is proved `Send`.
+pub(crate) trait HasParts: Send + Sync {
+    fn parts(&self) -> MutexGuard<'_, Parts>;
+}
+
+impl HasParts for Attached {
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn none() -> Box<dyn HasParts> {
+    Box::<Attached>::default()
+}
+
 /// Several crews only when threads spawn at the same instant.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     pub(super) crews: Vec<Crew>,
     /// They end tasks of scopes and groups inside this one that were dropped.
     pub(super) reapers: Vec<JoinHandle<()>>,
@@ -31,12 +47,6 @@ impl Parts {
     /// Whether the scope's end has to wait for something.
     fn is_waited_for(&self) -> bool {
         !self.crews.is_empty() || !self.reapers.is_empty() || self.panic.is_some()
-    }
-}
-
-impl Attached {
-    fn parts(&self) -> MutexGuard<'_, Parts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,12 +71,12 @@ impl Node {
 
     /// Changes what is attached. `change` must not run anything of the user's.
     pub(super) fn attach<R>(&self, change: impl FnOnce(&mut Parts) -> R) -> R {
-        change(&mut self.attached.get_or_init(Box::default).parts())
+        change(&mut self.attached.get_or_init(none).parts())
     }
 
     /// The same if a scope is there to see to it. Tested under the lock: a scope that ends says so first and looks then.
     pub(super) fn attach_if_attended<R>(&self, change: impl FnOnce(&mut Parts) -> R) -> Option<R> {
-        let mut parts = self.attached.get_or_init(Box::default).parts();
+        let mut parts = self.attached.get_or_init(none).parts();
         std::sync::atomic::fence(Ordering::SeqCst);
         self.is_attended().then(|| change(&mut parts))
     }

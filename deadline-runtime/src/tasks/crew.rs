@@ -11,7 +11,7 @@
 //! themselves; the grace is for those that tidy up or are shielded. What is left is aborted, which takes effect the
 //! next time it gives its thread away. What never does is given up: no wait is without a bound.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{self, Poll};
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ pub(crate) struct Crew {
     hard: Option<Deadline>,
     closing: Option<Closing>,
     tally: Tally,
-    /// The first one that nobody else was given.
-    panic: Option<Payload>,
+    /// The first one that nobody else was given. The lock is never taken: it makes the crew `Sync`.
+    panic: Mutex<Option<Payload>>,
     runtime: Option<Handle>,
 }
 
@@ -100,7 +100,7 @@ impl Crew {
             hard,
             closing: None,
             tally: Tally::default(),
-            panic: None,
+            panic: Mutex::default(),
             runtime: None,
         }
     }
@@ -159,7 +159,16 @@ impl Crew {
     }
 
     pub(super) fn take_panic(&mut self) -> Option<Payload> {
-        self.panic.take()
+        self.panic_mut().take()
+    }
+
+    fn panic_mut(&mut self) -> &mut Option<Payload> {
+        self.panic.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_panic(&mut self, payload: Option<Payload>) {
+        let first = self.panic_mut();
+        *first = first.take().or(payload);
     }
 
     pub(super) fn poll_join(&mut self, cx: &mut task::Context<'_>) -> Poll<Option<Joined>> {
@@ -181,7 +190,7 @@ impl Crew {
             Ok(End::Stopped) => self.tally.stopped += 1,
             Ok(End::Panicked(payload)) => {
                 self.tally.panicked += 1;
-                self.panic = self.panic.take().or(payload);
+                self.keep_panic(payload);
             }
             Err(error) => {
                 if let Ok(payload) = error.try_into_panic() {
@@ -246,7 +255,7 @@ impl Crew {
             while let Poll::Ready(joined) = self.poll_join(cx) {
                 match joined {
                     Some(Joined::Broken(payload)) => {
-                        self.panic = self.panic.take().or(Some(payload));
+                        self.keep_panic(Some(payload));
                     }
                     Some(Joined::Delivered | Joined::Aborted) => {}
                     None => {

@@ -204,7 +204,7 @@ impl fmt::Display for AfterStopRecord {
 pub(crate) struct Due(Mutex<Queue>);
 
 #[derive(Default)]
-struct Queue {
+pub(crate) struct Queue {
     hooks: VecDeque<(Hook, Option<Held>)>,
     /// The end of the grace that they share.
     until: Option<Deadline>,
@@ -212,7 +212,12 @@ struct Queue {
     served: bool,
 }
 
-impl Due {
+/// [`Due`] as a node knows it, and for the reason that [`HasParts`](super::HasParts) has.
+pub(crate) trait HasQueue: Send + Sync {
+    fn queue(&self) -> MutexGuard<'_, Queue>;
+}
+
+impl HasQueue for Due {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -23,14 +23,14 @@ mod tracker;
 mod unwind;
 mod work;
 
-pub(crate) use self::attached::Attached;
+pub(crate) use self::attached::HasParts;
 pub use self::blocking::Blocking;
 pub(crate) use self::close::Close;
 pub(crate) use self::crew::GRACE;
 pub use self::error::{Panicked, TaskError};
 pub use self::group::{Closed, Group};
-pub(crate) use self::hooks::Due;
 pub use self::hooks::{AfterStop, AfterStopOutcome, AfterStopRecord, AfterStopResult};
+pub(crate) use self::hooks::{Due, HasQueue};
 pub use self::task::Task;
 pub(crate) use self::tracker::{Counted, Gauge};
 pub use self::tracker::{StillRunning, Tracker, TrackerStats};
