@@ -503,7 +503,12 @@ async fn the_context_knows_that_the_caller_repeats() {
     ];
     for (name, value, attempt) in table {
         let layer = DeadlineLayer::new("test", policy());
-        let answer = ask(layer, with(&[(name, value)]), move |_| async move {
+        let request = if name.starts_with("grpc") {
+            grpc(&[(name, value)])
+        } else {
+            with(&[(name, value)])
+        };
+        let answer = ask(layer, request, move |_| async move {
             assert_eq!(Context::current().attempt().map(NonZeroU32::get), attempt);
             text("")
         });
