@@ -970,3 +970,77 @@ async fn what_finishes_is_still_bounded_by_the_deadline_and_by_a_shutdown() {
         assert_eq!(response.headers()["x-deadline-cause"], cause);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn trailers_come_within_the_deadline_too() {
+    for (takes, cut) in [(100, false), (60_000, true)] {
+        let (events, _guard) = Events::listen();
+        let answer = ask(
+            DeadlineLayer::new("test", policy()),
+            with(&[]),
+            move |_| async move {
+                let trailers = async move {
+                    sleep(ms(takes)).await;
+                    let mut trailers = HeaderMap::new();
+                    trailers.insert("x-sum", HeaderValue::from_static("1"));
+                    Some(Ok(trailers))
+                };
+                let body = Full::from("all of it").with_trailers(trailers);
+                Response::new(body.boxed_unsync())
+            },
+        )
+        .await;
+        assert_eq!((answer.body.as_str(), answer.broken), ("all of it", cut));
+        assert_eq!(answer.trailer("x-sum"), if cut { "" } else { "1" });
+        assert_eq!(answer.after, ms(if cut { 1_000 } else { 100 }));
+        assert_eq!(events.info().len(), usize::from(cut));
+    }
+}
+
+/// A thousand requests, each dropped after another number of polls: whoever was not answered is in the log, once, and
+/// nothing is left behind.
+#[tokio::test(start_paused = true)]
+async fn every_request_that_is_dropped_is_counted_once() {
+    let (events, _guard) = Events::listen();
+    let finish = FinishOnDisconnectLayer::new();
+    let service = tower::ServiceBuilder::new()
+        .layer(DeadlineLayer::new("test", policy()).outermost(true))
+        .layer(finish.clone())
+        .service(service_fn(|_| async {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, Infallible>(Response::new(drip(ms(1), 3)))
+        }));
+    let mut unanswered = 0;
+    for n in 0..1_000_usize {
+        let polls = (n * 7) % 11;
+        let whole = async {
+            let response = service.clone().oneshot(with(&[])).await.unwrap();
+            response.into_body().collect().await.unwrap();
+        };
+        let mut whole = Box::pin(whole);
+        let mut answered = false;
+        for _ in 0..polls {
+            answered = futures::FutureExt::now_or_never(whole.as_mut()).is_some();
+            if answered {
+                break;
+            }
+            tokio::time::sleep(Duration::from_micros(300)).await;
+        }
+        // One that was never polled has not begun.
+        unanswered += usize::from(!answered && polls > 0);
+        drop(whole);
+    }
+    finish.settled().await;
+    assert_eq!(finish.working(), 0);
+    assert!(unanswered > 100, "{unanswered}");
+    assert!(unanswered < 1_000, "{unanswered}");
+    let events = events.info();
+    assert_eq!(events.len(), unanswered);
+    assert!(
+        events
+            .iter()
+            .all(|event| event.get("cause") == "client_cancelled")
+    );
+}

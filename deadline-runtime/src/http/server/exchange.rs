@@ -62,6 +62,8 @@ pub(super) struct Exchange {
     pub(super) polling: bool,
     /// Between two items of a stream there was more than this.
     silent: Option<Duration>,
+    /// Every byte of the answer is out: who drops it now does not leave.
+    delivered: bool,
     open: bool,
 }
 
@@ -82,6 +84,7 @@ impl Exchange {
             over: None,
             polling: false,
             silent: None,
+            delivered: false,
         }
     }
 
@@ -214,6 +217,15 @@ impl Exchange {
 
     /// The answer went out, or was handed to an outer layer as an error.
     pub(super) fn finish(mut self) {
+        self.ended_well();
+    }
+
+    /// All that was announced is out. What may follow still has to come in time.
+    pub(super) const fn delivered(&mut self) {
+        self.delivered = true;
+    }
+
+    fn ended_well(&mut self) {
         if !self.open {
             return;
         }
@@ -292,6 +304,9 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.open {
             return;
+        }
+        if self.delivered {
+            return self.ended_well();
         }
         self.open = false;
         // Ended by a layer further out, which says so itself.
