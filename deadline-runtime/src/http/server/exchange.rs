@@ -52,6 +52,8 @@ impl Default for Terms {
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
+    /// Of a stream: the context of its head, which what its handler has spawned still has.
+    head: Option<Context>,
     pub(super) progress: Arc<Progress>,
     /// The context of a layer further out.
     outer: Option<Context>,
@@ -78,6 +80,7 @@ impl Exchange {
             open: cx.mode() != Mode::Off,
             shared,
             cx,
+            head: None,
             progress: Arc::default(),
             outer,
             terms,
@@ -201,7 +204,8 @@ impl Exchange {
         };
         head.outlive();
         // Below the head's, so that a cancel of the request is one of its stream.
-        self.cx = Context::from_node(Node::child(head, seed));
+        let stream = Context::from_node(Node::child(head, seed));
+        self.head = Some(std::mem::replace(&mut self.cx, stream));
     }
 
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
@@ -253,9 +257,19 @@ impl Exchange {
         self.progress.enter(Stage::ResponseBody);
     }
 
+    /// Stops whatever belongs to the request; the cause is the one that was there first.
+    fn cancel(&self, cause: Cause) -> Cause {
+        self.cx.cancel(cause);
+        let cause = self.cancelled().unwrap_or(cause);
+        if let Some(head) = &self.head {
+            head.cancel(cause);
+        }
+        cause
+    }
+
     fn close(&mut self, stop: &Brief) {
         self.open = false;
-        self.cx.cancel(stop.cause);
+        self.cancel(stop.cause);
         self.say(stop, Verdict::Stopped);
     }
 
@@ -312,7 +326,7 @@ impl Drop for Exchange {
         self.open = false;
         // Ended by a layer further out, which says so itself.
         if let Some(cause) = self.outer.as_ref().and_then(Context::cause) {
-            self.cx.cancel(cause);
+            self.cancel(cause);
             return;
         }
         let cause = if self.shared.outermost && !self.polling {
@@ -320,9 +334,8 @@ impl Drop for Exchange {
         } else {
             Cause::Abandoned
         };
-        self.cx.cancel(cause);
         // What the order of events says: after the deadline nobody can leave any more.
-        let cause = self.cancelled().unwrap_or(cause);
+        let cause = self.cancel(cause);
         let stop = self.brief(cause, self.progress.stage().phase());
         self.say(&stop, Verdict::Stopped);
     }
