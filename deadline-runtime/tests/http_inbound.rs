@@ -503,7 +503,12 @@ async fn the_context_knows_that_the_caller_repeats() {
     ];
     for (name, value, attempt) in table {
         let layer = DeadlineLayer::new("test", policy());
-        let answer = ask(layer, with(&[(name, value)]), move |_| async move {
+        let request = if name.starts_with("grpc") {
+            grpc(&[(name, value)])
+        } else {
+            with(&[(name, value)])
+        };
+        let answer = ask(layer, request, move |_| async move {
             assert_eq!(Context::current().attempt().map(NonZeroU32::get), attempt);
             text("")
         });
@@ -637,6 +642,48 @@ async fn a_stream_is_cancelled_with_its_request_and_when_its_client_leaves() {
         assert_eq!(cx.cause(), Some(cause));
         assert_eq!(events.one().get("cause"), cause.as_str());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_handler_of_a_stream_has_spawned_stops_when_the_client_leaves() {
+    let (said, mut hear) = tokio::sync::mpsc::unbounded_channel();
+    let service = DeadlineLayer::new("test", policy())
+        .outermost(true)
+        .layer(service_fn(move |request: Request<_>| {
+            let cx = request.extensions().get::<Context>().cloned().unwrap();
+            let said = said.clone();
+            tokio::spawn(async move {
+                let _ = said.send(cx.cancelled().await);
+            });
+            async { Ok::<_, Infallible>(event_stream(drip(ms(100), 50))) }
+        }));
+    let start = Instant::now();
+    let response = service.oneshot(with(&[])).await.unwrap();
+    sleep(ms(300)).await;
+    drop(response);
+    assert_eq!(hear.recv().await, Some(Cause::ClientCancelled));
+    assert_eq!(start.elapsed(), ms(300));
+}
+
+/// Whoever holds the context of the request, as a shutdown does, ends its stream with the cause that it gives.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_of_the_head_is_not_taken_for_its_deadline() {
+    let (events, _guard) = Events::listen();
+    let answer = ask(
+        DeadlineLayer::new("test", policy().stream_idle(ms(60_000))),
+        with(&[]),
+        |request| async move {
+            let cx = request.extensions().get::<Context>().cloned().unwrap();
+            tokio::spawn(async move {
+                sleep(ms(3_000)).await;
+                cx.cancel(Cause::Shutdown);
+            });
+            event_stream(drip(ms(10_000), 1))
+        },
+    )
+    .await;
+    assert_eq!((answer.broken, answer.after), (true, ms(3_000)));
+    assert_eq!(events.one().get("cause"), "shutdown");
 }
 
 #[tokio::test(start_paused = true)]
@@ -964,4 +1011,78 @@ async fn what_finishes_is_still_bounded_by_the_deadline_and_by_a_shutdown() {
         };
         assert_eq!(response.headers()["x-deadline-cause"], cause);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trailers_come_within_the_deadline_too() {
+    for (takes, cut) in [(100, false), (60_000, true)] {
+        let (events, _guard) = Events::listen();
+        let answer = ask(
+            DeadlineLayer::new("test", policy()),
+            with(&[]),
+            move |_| async move {
+                let trailers = async move {
+                    sleep(ms(takes)).await;
+                    let mut trailers = HeaderMap::new();
+                    trailers.insert("x-sum", HeaderValue::from_static("1"));
+                    Some(Ok(trailers))
+                };
+                let body = Full::from("all of it").with_trailers(trailers);
+                Response::new(body.boxed_unsync())
+            },
+        )
+        .await;
+        assert_eq!((answer.body.as_str(), answer.broken), ("all of it", cut));
+        assert_eq!(answer.trailer("x-sum"), if cut { "" } else { "1" });
+        assert_eq!(answer.after, ms(if cut { 1_000 } else { 100 }));
+        assert_eq!(events.info().len(), usize::from(cut));
+    }
+}
+
+/// A thousand requests, each dropped after another number of polls: whoever was not answered is in the log, once, and
+/// nothing is left behind.
+#[tokio::test(start_paused = true)]
+async fn every_request_that_is_dropped_is_counted_once() {
+    let (events, _guard) = Events::listen();
+    let finish = FinishOnDisconnectLayer::new();
+    let service = tower::ServiceBuilder::new()
+        .layer(DeadlineLayer::new("test", policy()).outermost(true))
+        .layer(finish.clone())
+        .service(service_fn(|_| async {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, Infallible>(Response::new(drip(ms(1), 3)))
+        }));
+    let mut unanswered = 0;
+    for n in 0..1_000_usize {
+        let polls = (n * 7) % 11;
+        let whole = async {
+            let response = service.clone().oneshot(with(&[])).await.unwrap();
+            response.into_body().collect().await.unwrap();
+        };
+        let mut whole = Box::pin(whole);
+        let mut answered = false;
+        for _ in 0..polls {
+            answered = futures::FutureExt::now_or_never(whole.as_mut()).is_some();
+            if answered {
+                break;
+            }
+            tokio::time::sleep(Duration::from_micros(300)).await;
+        }
+        // One that was never polled has not begun.
+        unanswered += usize::from(!answered && polls > 0);
+        drop(whole);
+    }
+    finish.settled().await;
+    assert_eq!(finish.working(), 0);
+    assert!(unanswered > 100, "{unanswered}");
+    assert!(unanswered < 1_000, "{unanswered}");
+    let events = events.info();
+    assert_eq!(events.len(), unanswered);
+    assert!(
+        events
+            .iter()
+            .all(|event| event.get("cause") == "client_cancelled")
+    );
 }

@@ -258,3 +258,32 @@ async fn a_half_closed_client_is_answered_where_hyper_is_told_so() {
         assert_eq!(answer.ends_with(b"done"), half_close, "{answer:?}");
     }
 }
+
+#[tokio::test]
+async fn a_connection_that_is_reset_stops_the_handler() {
+    struct OnDrop(tokio::sync::mpsc::UnboundedSender<()>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+    let (said, mut hear) = unbounded_channel();
+    let handler = get(move || {
+        let guard = OnDrop(said.clone());
+        async move {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            drop(guard);
+        }
+    });
+    let policy = Policy::new().max(Duration::from_secs(60));
+    let layer = DeadlineLayer::new("reset", policy).outermost(true);
+    let addr = serve(Router::new().route("/", handler).layer(layer)).await;
+    let client = raw::send(addr, &raw::get("/", &[])).await;
+    tokio::time::sleep(ms(100)).await;
+    // Dropped with this it sends a reset instead of an end.
+    client.set_zero_linger().unwrap();
+    drop(client);
+    tokio::time::timeout(Duration::from_secs(5), hear.recv())
+        .await
+        .unwrap();
+}

@@ -44,7 +44,7 @@ impl Asked {
         asked.read_start(policy, headers);
         if policy.reads().has(HeaderSet::ATTEMPT) {
             // No deadline, so nothing to refuse a request for.
-            asked.attempt = attempt::from_headers(headers).unwrap_or(None);
+            asked.attempt = attempt::from_headers(headers, is_grpc).unwrap_or(None);
         }
         asked
     }

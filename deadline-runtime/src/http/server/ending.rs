@@ -19,10 +19,21 @@ use crate::time::Deadline;
 /// An error, so that nobody takes a part for the whole. An upgrade (101) has no body: what follows is not HTTP's.
 pub(super) struct Ending {
     at: Option<Deadline>,
-    idle: Option<Duration>,
+    idle: Option<Idle>,
+    pub(super) by_trailers: bool,
+}
+
+/// The limit between two items of a stream.
+struct Idle {
+    limit: Duration,
     /// When the last item came, or the head.
     last: Deadline,
-    pub(super) by_trailers: bool,
+}
+
+impl Idle {
+    fn end(&self) -> Deadline {
+        self.last.plus(self.limit)
+    }
 }
 
 impl Ending {
@@ -46,21 +57,23 @@ impl Ending {
         };
         Self {
             at,
-            idle: is_stream.then(|| exchange.shared.policy.idles()),
-            last: Deadline::now(),
+            idle: is_stream.then(|| Idle {
+                limit: exchange.shared.policy.idles(),
+                last: Deadline::now(),
+            }),
             by_trailers,
         }
     }
 
     /// An item came.
     pub(super) fn item(&mut self, exchange: &mut Exchange) {
-        let Some(idle) = self.idle else { return };
+        let Some(idle) = &mut self.idle else { return };
         let now = Deadline::now();
-        let gap = now.since(self.last);
-        if gap > idle && !exchange.enforces() {
-            exchange.would_fall_silent(idle, gap.saturating_sub(idle));
+        let by = now.since(idle.end());
+        if !by.is_zero() && !exchange.enforces() {
+            exchange.would_fall_silent(idle.limit, by);
         }
-        self.last = now;
+        idle.last = now;
     }
 
     /// Why the answer is over by now, if it is.
@@ -74,14 +87,14 @@ impl Ending {
         if self.at.is_some_and(Deadline::is_expired) {
             return Some(Cause::DeadlineExceeded);
         }
-        let idle = self.idle?;
-        let silent = self.last.plus(idle).is_expired();
-        silent.then(|| exchange.fell_silent(idle))
+        let idle = self.idle.as_ref()?;
+        let silent = idle.end().is_expired();
+        silent.then(|| exchange.fell_silent(idle.limit))
     }
 
     /// When to look again.
     pub(super) fn next(&self) -> Option<Deadline> {
-        Deadline::earlier(self.at, self.idle.map(|idle| self.last.plus(idle)))
+        Deadline::earlier(self.at, self.idle.as_ref().map(Idle::end))
     }
 }
 

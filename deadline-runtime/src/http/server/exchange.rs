@@ -55,6 +55,8 @@ impl Default for Terms {
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
+    /// Of a stream: the context of its head, which what its handler has spawned still has.
+    head: Option<Context>,
     pub(super) progress: Arc<Progress>,
     /// The context of a layer further out.
     outer: Option<Context>,
@@ -65,6 +67,8 @@ pub(super) struct Exchange {
     pub(super) polling: bool,
     /// Between two items of a stream there was more than this.
     silent: Option<Duration>,
+    /// Every byte of the answer is out: who drops it now does not leave.
+    delivered: bool,
     open: bool,
     /// A shutdown waits for it.
     _in_flight: Option<Open>,
@@ -82,12 +86,14 @@ impl Exchange {
             open: cx.mode() != Mode::Off,
             shared,
             cx,
+            head: None,
             progress: Arc::default(),
             outer,
             terms,
             over: None,
             polling: false,
             silent: None,
+            delivered: false,
             _in_flight: in_flight,
         }
     }
@@ -225,8 +231,10 @@ impl Exchange {
             depth: 0,
             of_scope: false,
         };
+        head.outlive();
         // Below the head's, so that a cancel of the request is one of its stream.
-        self.cx = Context::from_node(Node::child(head, seed));
+        let stream = Context::from_node(Node::child(head, seed));
+        self.head = Some(std::mem::replace(&mut self.cx, stream));
     }
 
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
@@ -243,6 +251,15 @@ impl Exchange {
 
     /// The answer went out, or was handed to an outer layer as an error.
     pub(super) fn finish(mut self) {
+        self.ended_well();
+    }
+
+    /// All that was announced is out. What may follow still has to come in time.
+    pub(super) const fn delivered(&mut self) {
+        self.delivered = true;
+    }
+
+    fn ended_well(&mut self) {
         if !self.open {
             return;
         }
@@ -269,9 +286,19 @@ impl Exchange {
         self.progress.enter(Stage::ResponseBody);
     }
 
+    /// Stops whatever belongs to the request; the cause is the one that was there first.
+    fn cancel(&self, cause: Cause) -> Cause {
+        self.cx.cancel(cause);
+        let cause = self.cancelled().unwrap_or(cause);
+        if let Some(head) = &self.head {
+            head.cancel(cause);
+        }
+        cause
+    }
+
     fn close(&mut self, stop: &Brief) {
         self.open = false;
-        self.cx.cancel(stop.cause);
+        self.cancel(stop.cause);
         self.say(stop, Verdict::Stopped);
     }
 
@@ -322,10 +349,13 @@ impl Drop for Exchange {
         if !self.open {
             return;
         }
+        if self.delivered {
+            return self.ended_well();
+        }
         self.open = false;
         // Ended by a layer further out, which says so itself.
         if let Some(cause) = self.outer.as_ref().and_then(Context::cause) {
-            self.cx.cancel(cause);
+            self.cancel(cause);
             return;
         }
         let cause = if self.shared.outermost && !self.polling {
@@ -333,9 +363,8 @@ impl Drop for Exchange {
         } else {
             Cause::Abandoned
         };
-        self.cx.cancel(cause);
         // What the order of events says: after the deadline nobody can leave any more.
-        let cause = self.cancelled().unwrap_or(cause);
+        let cause = self.cancel(cause);
         let stop = self.brief(cause, self.progress.stage().phase());
         self.say(&stop, Verdict::Stopped);
     }
