@@ -26,6 +26,7 @@ pub(super) struct Admission {
 }
 
 /// Why a request is not run at all.
+#[derive(Clone, Copy)]
 pub(super) enum Refusal {
     Malformed(codec::Malformed),
     /// The server is being shut down.
