@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sqlx::{Error, SqlSafeStr};
 
+use super::connection::Connection;
 use super::pool::Pool;
-use super::transaction::Transaction;
 use crate::data::bounds::Bounds;
 use crate::time::Deadline;
 
@@ -22,15 +22,15 @@ impl Pool {
     /// That of `work`, of the begin or of the commit.
     ///
     /// ```no_run
-    /// # use deadline_runtime::data::sqlx_postgres::Pool;
+    /// # use deadline_runtime::data::sqlx_postgres::{Connection, Pool};
     /// # async fn pay(pool: &Pool) -> Result<(), sqlx::Error> {
     /// let left: i64 = pool
-    ///     .transaction(async |tx| {
+    ///     .transaction(async |tx: &mut Connection| {
     ///         sqlx::query("UPDATE accounts SET cents = cents - 100 WHERE id = 1")
-    ///             .execute(&mut **tx)
+    ///             .execute(&mut *tx)
     ///             .await?;
     ///         sqlx::query_scalar("SELECT cents FROM accounts WHERE id = 1")
-    ///             .fetch_one(&mut **tx)
+    ///             .fetch_one(&mut *tx)
     ///             .await
     ///     })
     ///     .await?;
@@ -38,7 +38,7 @@ impl Pool {
     /// ```
     pub async fn transaction<T, E>(
         &self,
-        work: impl AsyncFnMut(&mut Transaction<'static>) -> Result<T, E>,
+        work: impl AsyncFnMut(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E>
     where
         E: From<Error>,
@@ -53,7 +53,7 @@ impl Pool {
     pub async fn transaction_with<T, E>(
         &self,
         statement: impl SqlSafeStr,
-        mut work: impl AsyncFnMut(&mut Transaction<'static>) -> Result<T, E>,
+        mut work: impl AsyncFnMut(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E>
     where
         E: From<Error>,
@@ -64,7 +64,7 @@ impl Pool {
         loop {
             let started = Deadline::now();
             let mut tx = super::begin::begin(self.shared(), &bounds, statement.as_str()).await?;
-            let (error, again) = match work(&mut tx).await {
+            let (error, again) = match work(tx.connection()).await {
                 Ok(value) => match tx.commit().await {
                     Ok(()) => return Ok(value),
                     Err(error) => {

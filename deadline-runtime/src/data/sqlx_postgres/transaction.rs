@@ -46,24 +46,6 @@ impl<'c> Transaction<'c> {
         }
     }
 
-    /// Begins a part that can be taken back by itself: a savepoint.
-    ///
-    /// # Errors
-    /// As those of a statement.
-    pub async fn begin(&mut self) -> Result<Transaction<'_>, Error> {
-        let connection = self.connection();
-        let bounds = Bounds::here().or(&connection.cx);
-        let level = connection.level + 1;
-        let savepoint = Statement::text(postgres::savepoint(level));
-        each(connection, &bounds, savepoint, Sink::Nowhere).await?;
-        connection.level = level;
-        let owed = Some(Owed {
-            level,
-            told: connection.told,
-        });
-        Ok(Transaction(Kind::Part { connection, owed }))
-    }
-
     /// Commits, or releases the savepoint.
     ///
     /// It is refused when the calling context is stopped or has less left than [`Policy::commit_min`](crate::data::Policy::commit_min).
@@ -160,6 +142,26 @@ impl<'c> Transaction<'c> {
 }
 
 impl Connection {
+    /// Begins a part that can be taken back by itself: a savepoint.
+    ///
+    /// # Errors
+    /// As those of a statement.
+    pub async fn begin(&mut self) -> Result<Transaction<'_>, Error> {
+        let bounds = Bounds::here().or(&self.cx);
+        let level = self.level + 1;
+        let savepoint = Statement::text(postgres::savepoint(level));
+        each(self, &bounds, savepoint, Sink::Nowhere).await?;
+        self.level = level;
+        let owed = Some(Owed {
+            level,
+            told: self.told,
+        });
+        Ok(Transaction(Kind::Part {
+            connection: self,
+            owed,
+        }))
+    }
+
     /// A savepoint is left without being kept.
     fn owe(&mut self, owed: Option<Owed>) {
         if let Some(owed) = owed {
