@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use deadline_runtime::data::CommitError;
 use deadline_runtime::data::sqlx_postgres::Pool;
+use deadline_runtime::data::{CommitError, Policy, Resolution, TransactionId};
 use deadline_runtime::{Budget, Cause, Context};
 use postgres_common::{Db, ms};
 use sqlx::{AssertSqlSafe, PgPool};
@@ -23,7 +23,7 @@ const CLIENTS: u64 = 32;
 struct Beliefs {
     committed: Mutex<Vec<i64>>,
     not_committed: Mutex<Vec<i64>>,
-    unknown: Mutex<Vec<i64>>,
+    unknown: Mutex<Vec<(i64, Option<TransactionId>)>>,
     /// Writes without any deadline, by those who share the pool.
     innocent: Mutex<Vec<i64>>,
     innocents_hurt: AtomicI64,
@@ -151,8 +151,12 @@ async fn believe(
     match cx.run(work).await {
         Ok(Ok(())) => beliefs.committed.lock().unwrap().push(id),
         Ok(Err(error)) => {
-            if let Some(CommitError::Unknown(_)) = CommitError::find(&error) {
-                beliefs.unknown.lock().unwrap().push(id);
+            if let Some(CommitError::Unknown(unknown)) = CommitError::find(&error) {
+                beliefs
+                    .unknown
+                    .lock()
+                    .unwrap()
+                    .push((id, unknown.transaction()));
             } else {
                 beliefs.not_committed.lock().unwrap().push(id);
             }
@@ -315,12 +319,28 @@ async fn what_is_believed_is_what_is() {
         .unwrap_or(10);
 
     let db = Db::new().await;
-    let pool = db.pool(CONNECTIONS);
-    let (ours, _) = soak(&db, seconds, |beliefs, stop, seed| {
+    // Commits are begun to the last, so that some of them are caught on their way.
+    let policy = Policy::new().commit_min(ms(1));
+    let pool = db.pool_at(db.server.address(), CONNECTIONS, policy);
+    let (ours, beliefs) = soak(&db, seconds, |beliefs, stop, seed| {
         guarded_client(pool.clone(), beliefs, stop, seed)
     })
     .await;
     println!("deadline:      {ours}");
+
+    let unknown = beliefs.unknown.lock().unwrap().clone();
+    for (id, transaction) in &unknown {
+        let held = db
+            .number(&format!("SELECT count(*) FROM ledger WHERE id = {id}"))
+            .await
+            == 1;
+        let wanted = if held {
+            Resolution::Committed
+        } else {
+            Resolution::NotCommitted
+        };
+        assert_eq!(pool.resolve_id(transaction.unwrap()).await.unwrap(), wanted);
+    }
 
     let other = Db::new().await;
     let pool = other.pool(CONNECTIONS);

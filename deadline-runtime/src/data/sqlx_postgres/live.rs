@@ -42,6 +42,13 @@ impl Live {
         self.0.as_mut()
     }
 
+    /// Everything that was sent has been answered.
+    pub(super) const fn set_idle(&mut self) {
+        if let Some(parts) = &mut self.0 {
+            parts.busy = false;
+        }
+    }
+
     pub(super) const fn take(&mut self) -> Option<Parts> {
         self.0.take()
     }
