@@ -294,11 +294,7 @@ async fn a_query_future_that_is_dropped_is_cancelled_as_well() {
     let query = pool.execute("SELECT pg_sleep(5)");
     // By a limit that we know nothing of.
     let cx = request(10_000);
-    assert!(
-        tokio::time::timeout(ms(50), cx.run(async { query.await }))
-            .await
-            .is_err()
-    );
+    assert!(tokio::time::timeout(ms(50), cx.run(query)).await.is_err());
     let _ = cx
         .run(tokio::time::timeout(
             ms(50),
@@ -331,7 +327,7 @@ async fn who_cancelled_is_known_from_our_own_state() {
         }
     });
     db.until(ACTIVE, 1, Duration::from_secs(5)).await;
-    db.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(5)%' AND pid <> pg_backend_pid()").await;
+    db.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(5)%' AND pid <> pg_backend_pid()").await;
     let error = running.await.unwrap().unwrap_err();
     assert_eq!(stop_of(&error), (Cause::DependencyFailed, Phase::Database));
     let source = std::error::Error::source(Stopped::find(&error).unwrap()).unwrap();

@@ -138,10 +138,18 @@ impl Bounds {
         {
             return Verdict::Stopped(cause);
         }
-        // The server counts whole milliseconds and may be done a moment before our own clock says so.
+        // Its clock is another one: corrected by up to half a thousandth, and read in its own time.
         match told {
-            Some((at, limit)) if at.plus(limit.duration()).is_expired() => Verdict::Limit,
-            _ => Verdict::Theirs,
+            Some((at, limit)) => {
+                let limit = limit.duration();
+                let early = limit / 1_000 + SHORTEST;
+                if at.plus(limit.saturating_sub(early)).is_expired() {
+                    Verdict::Limit
+                } else {
+                    Verdict::Theirs
+                }
+            }
+            None => Verdict::Theirs,
         }
     }
 

@@ -21,9 +21,12 @@
 //!
 //! | feature | module |
 //! |---|---|
-//! | `sqlx-postgres` | `data::sqlx_postgres`: a pool and transactions over sqlx 0.9 |
+//! | `sqlx-postgres` | [`data::sqlx_postgres`](sqlx_postgres): a pool and transactions over sqlx 0.9, in place of sqlx's own |
 
+// What the drivers stand on: add a driver's feature to these lines.
+#[cfg(feature = "sqlx-postgres")]
 mod bounds;
+#[cfg(feature = "sqlx-postgres")]
 mod limit;
 mod outcome;
 mod policy;

@@ -128,14 +128,20 @@ pub(crate) fn seal(resolvable: bool) -> String {
 /// The commit, guarded by the server's own clock: with the moment passed the division fails (`22012`), and in a transaction
 /// that has failed before anything fails (`25P02`). A bare `COMMIT` of such a one is answered like a success.
 ///
-/// `within` counts from the server's beginning of the transaction.
-pub(crate) fn commit(within: Option<ServerLimit>) -> String {
+/// `within` counts from the server's beginning of the transaction. The name comes back as a row, so that it is this commit's answer
+/// that is read and not that of something before it.
+pub(crate) fn commit(within: Option<ServerLimit>, tag: &Tag) -> String {
     match within {
         Some(within) => format!(
-            "SELECT 1/(clock_timestamp() < transaction_timestamp() + interval '{within} ms')::int;COMMIT"
+            "SELECT '{tag}',1/(clock_timestamp() < transaction_timestamp() + interval '{within} ms')::int;COMMIT"
         ),
-        None => String::from("SELECT 1;COMMIT"),
+        None => format!("SELECT '{tag}';COMMIT"),
     }
+}
+
+/// Takes everything back. The name comes back as a row, as for [`commit`].
+pub(crate) fn roll_back(tag: &Tag) -> String {
+    format!("ROLLBACK;SELECT '{tag}'")
 }
 
 /// Marks a place in a transaction to come back to.

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 use tokio::task::JoinError;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use super::connection::Connection;
 use super::live::{Live, Parts};
@@ -31,7 +32,7 @@ pub(super) async fn begin(
     }
     bounds.admit(shared.policy.begin_min)?;
     let slot = slot(shared, bounds).await?;
-    let connecting = tokio::spawn(connect(shared.clone(), slot));
+    let connecting = tokio::spawn(connect(shared.clone(), slot).in_current_span());
     let (connection, slot) = joined(bounds.run(Phase::Connect, connecting).await?)??;
     // A `BEGIN` that is dropped on its way leaves an open transaction in the pool. Only the handle is dropped here.
     let opening = Opening {
@@ -46,7 +47,7 @@ pub(super) async fn begin(
         bounds: bounds.clone(),
         statement: statement.to_owned(),
     };
-    let opened = tokio::spawn(opening.open());
+    let opened = tokio::spawn(opening.open().in_current_span());
     let opened = joined(bounds.run(Phase::Database, opened).await?)??;
     Ok(Transaction::new(Connection::new(
         opened,

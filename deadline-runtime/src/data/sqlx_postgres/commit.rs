@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use sqlx::{Either, Error, Executor as _, Row as _};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use super::connection::{Connection, each};
 use super::error::{code, is_an_answer};
 use super::live::Parts;
 use super::rows::{Sink, next};
-use super::statement::Statement;
+use super::statement::{Statement, is_echo};
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
 use crate::data::postgres;
@@ -85,10 +86,10 @@ pub(super) async fn commit(
         sql = connection.before(bounds, limit).text;
         sql.push_str(&postgres::seal(false));
     }
-    sql.push_str(&postgres::commit(guard));
     let Some(parts) = connection.live.take() else {
         return Committed::Stopped(connection.over_as_error());
     };
+    sql.push_str(&postgres::commit(guard, &parts.tag));
     // After the deadline its guard refuses it, so then the answer is not far. Without one it is not waited for without end.
     let patience = deadline.map_or(policy.connect, Deadline::remaining);
     let sending = Sending {
@@ -102,7 +103,7 @@ pub(super) async fn commit(
         bounds: bounds.clone(),
     };
     let (answer, answered) = tokio::sync::oneshot::channel();
-    tokio::spawn(async move {
+    let commit = async move {
         let tag = sending.parts.tag.clone();
         if let Err(unheard) = answer.send(sending.send().await) {
             // Whoever asked has left; somebody may want to know all the same.
@@ -113,7 +114,8 @@ pub(super) async fn commit(
             };
             tracing::info!(target: TARGET, transaction = %tag, outcome, "a commit ended after its caller had left");
         }
-    });
+    };
+    tokio::spawn(commit.in_current_span());
     match bounds.run(Phase::Commit, answered).await {
         Ok(Ok(committed)) => committed,
         Ok(Err(_)) => Committed::Unknown(UnknownCommit {
@@ -211,14 +213,19 @@ impl Sending {
         Committed::Stopped(bounds.judge(verdict, Phase::Commit).with_source(error))
     }
 
-    /// Counts the statements that were answered.
+    /// Counts the statements that were answered, once it is sure that it is these.
     async fn answers(&mut self, answered: &mut usize) -> Result<(), Error> {
         let sql = std::mem::take(&mut self.sql);
         self.parts.busy = true;
         let mut items = (&mut *self.parts.connection).fetch_many(Statement::text(sql));
+        let (mut count, mut ours) = (0, false);
         while let Some(item) = next(&mut items).await.transpose()? {
-            if matches!(item, Either::Left(_)) {
-                *answered += 1;
+            match item {
+                Either::Left(_) => count += 1,
+                Either::Right(row) => ours |= is_echo(&row, &self.parts.tag),
+            }
+            if ours {
+                *answered = count;
             }
         }
         Ok(())

@@ -285,6 +285,10 @@ async fn execute(
         connection.went_before(before.told);
     }
     match end {
+        End::Done if ahead > 0 => {
+            let error = Error::Protocol("another answer than that of the statement".into());
+            Err(connection.judge(bounds, sent, error))
+        }
         End::Done => {
             connection.live.set_idle();
             Ok(())
