@@ -11,7 +11,7 @@ use postgres_common::{Db, ms, request, stop_of};
 use sqlx::{Error, Executor as _};
 
 /// What is late on a machine that is busy with other things.
-const SLACK: Duration = Duration::from_millis(400);
+const SLACK: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_context_it_is_sqlx() {
@@ -313,6 +313,34 @@ async fn a_query_future_that_is_dropped_is_cancelled_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_that_is_dropped_with_its_request_frees_the_locks_of_its_transaction() {
+    let db = Db::new().await;
+    let pool = db.pool(1);
+    db.execute("CREATE TABLE t (v int); INSERT INTO t VALUES (1)")
+        .await;
+    let cx = request(20_000);
+    let mut tx = cx.run(pool.begin()).await.unwrap().unwrap();
+    cx.run(tx.execute("UPDATE t SET v = 2"))
+        .await
+        .unwrap()
+        .unwrap();
+    let leaves = async {
+        tokio::time::sleep(ms(50)).await;
+        cx.cancel(Cause::ClientCancelled);
+    };
+    // Dropped in the very poll that cancels it, so that it never sees the cancel itself.
+    tokio::select! {
+        biased;
+        () = leaves => {}
+        done = cx.run(tx.execute("SELECT pg_sleep(10)")) => panic!("{done:?}"),
+    }
+    // The transaction is still in somebody's hands.
+    db.execute("SET lock_timeout = '2s'; SELECT v FROM t FOR UPDATE")
+        .await;
+    assert_eq!(tx.check().unwrap_err().cause(), Cause::ClientCancelled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_cancelled_is_known_from_our_own_state() {
     let db = Db::new().await;
     let pool = db.pool(1);
@@ -551,19 +579,26 @@ async fn a_part_that_is_dropped_before_the_commit_is_not_committed() {
 async fn a_late_cancel_never_meets_the_next_query() {
     let db = Db::new().await;
     let pool = db.pool(1);
-    // Finishes about when it is cancelled: 1,000 races.
+    let race = async |cx: Context| {
+        cx.run(async {
+            let mut tx = pool.begin().await?;
+            tx.execute("SELECT pg_sleep(0.006)").await
+        })
+        .await
+    };
+    // It is to end about when it is cancelled, however fast this machine is just now.
+    let mut usual = Vec::new();
+    for _ in 0..21 {
+        let since = Instant::now();
+        race(request(5_000)).await.unwrap().unwrap();
+        usual.push(since.elapsed());
+    }
+    usual.sort_unstable();
+    let usual = usual[10];
     let (mut cut, mut done) = (0, 0);
-    for turn in 0..1_000_u64 {
-        let cx = Context::root(
-            "racer",
-            Budget::new(Duration::from_micros(7_000 + turn % 40 * 100)),
-        );
-        let raced = cx
-            .run(async {
-                let mut tx = pool.begin().await?;
-                tx.execute("SELECT pg_sleep(0.006)").await
-            })
-            .await;
+    for turn in 0..1_000_u32 {
+        let budget = usual * (85 + turn % 40) / 100;
+        let raced = race(Context::root("racer", Budget::new(budget))).await;
         if matches!(raced, Ok(Ok(_))) {
             done += 1;
         } else {

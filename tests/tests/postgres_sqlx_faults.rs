@@ -11,7 +11,7 @@ use deadline_tests::proxy::Proxy;
 use postgres_common::{Db, ms, request, stop_of};
 use sqlx::Executor as _;
 
-const SLACK: Duration = Duration::from_millis(400);
+const SLACK: Duration = Duration::from_secs(1);
 const IN_TRANSACTION: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
     AND pid <> pg_backend_pid() AND xact_start IS NOT NULL";
 
