@@ -98,7 +98,7 @@ pub(super) async fn commit(
         statements: sql.matches(';').count() + 1,
         sql,
         sent: Deadline::now(),
-        limit,
+        limit: limit.and_then(|left| connection.limits(bounds, left).ours()),
         patience: patience.saturating_add(policy.cleanup),
         bounds: bounds.clone(),
     };

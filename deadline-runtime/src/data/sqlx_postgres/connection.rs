@@ -158,7 +158,7 @@ impl Connection {
     pub(super) fn judge(&mut self, bounds: &Bounds, sent: Deadline, error: Error) -> Error {
         if breaks(&error) {
             // A limit may have ended the connection, or the network has.
-            let told = self.told.map(|told| (sent, told.statement));
+            let told = self.told.and_then(|told| Some((sent, told.ours()?)));
             let verdict = bounds.verdict(told);
             let stopped = bounds.judge(verdict, Phase::Database);
             self.abandon(&stopped);
@@ -175,7 +175,7 @@ impl Connection {
         if !postgres::ends_by_limit_or_cancel(&code) {
             return error;
         }
-        let told = self.told.map(|told| (sent, told.statement));
+        let told = self.told.and_then(|told| Some((sent, told.ours()?)));
         match bounds.verdict(told) {
             // `NOWAIT` and the user's own limit for locks are errors of the statement.
             Verdict::Theirs if code == "55P03" => error,
