@@ -398,6 +398,39 @@ async fn who_cancelled_is_known_from_our_own_state() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_for_a_lock_ends_with_the_deadline_or_with_its_own_limit() {
+    let db = Db::new().await;
+    db.execute(
+        "CREATE TABLE t (v int); INSERT INTO t VALUES (1); BEGIN; SELECT v FROM t FOR UPDATE",
+    )
+    .await;
+    let pool = db.pool(1);
+    let waits = request(80).run(pool.execute("UPDATE t SET v = 2")).await;
+    if let Ok(waited) = waits {
+        assert_eq!(stop_of(&waited.unwrap_err()).0, Cause::DeadlineExceeded);
+    }
+    let pool = db.pool_at(db.server.address(), 1, Policy::new().lock_wait(ms(50)));
+    let since = Instant::now();
+    let error = request(20_000)
+        .run(pool.execute("UPDATE t SET v = 2"))
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(
+        error.as_database_error().unwrap().code().as_deref(),
+        Some("55P03")
+    );
+    assert!(since.elapsed() < Duration::from_secs(10));
+    db.execute("COMMIT").await;
+    request(20_000)
+        .run(pool.execute("UPDATE t SET v = 2"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(db.number("SELECT v::bigint FROM t").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiting_for_the_pool_is_not_a_slow_query() {
     let db = Db::new().await;
     let pool = db.pool(1);
@@ -556,6 +589,64 @@ async fn a_savepoint_takes_back_its_part_and_the_limits_hold_on() {
         .await
         .unwrap();
     assert_eq!(db.number("SELECT sum(v) FROM t").await, 101);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_optional_may_miss_its_budget_inside_a_savepoint() {
+    let db = Db::new().await;
+    let pool = db.pool(1);
+    db.execute("CREATE TABLE t (v int)").await;
+    request(20_000)
+        .run(async {
+            let mut tx = pool.begin().await.unwrap();
+            tx.execute("INSERT INTO t VALUES (1)").await.unwrap();
+            let narrow = Context::current().child(Budget::new(ms(60)));
+            let since = Instant::now();
+            let mut part = tx.begin().await.unwrap();
+            part.execute("INSERT INTO t VALUES (10)").await.unwrap();
+            let error = narrow
+                .run(part.execute("SELECT pg_sleep(10)"))
+                .await
+                .unwrap()
+                .unwrap_err();
+            assert_eq!(stop_of(&error).0, Cause::DependencyTimeout);
+            assert!(since.elapsed() < ms(60) + SLACK);
+            drop(part);
+            tx.execute("INSERT INTO t VALUES (100)").await.unwrap();
+            assert!(tx.commit_outcome().await.is_committed());
+            // Without one the whole is over, whatever is left.
+            let mut tx = pool.begin().await.unwrap();
+            let narrow = Context::current().child(Budget::new(ms(60)));
+            assert!(
+                narrow
+                    .run(tx.execute("SELECT pg_sleep(10)"))
+                    .await
+                    .unwrap()
+                    .is_err()
+            );
+            let error = tx.execute("INSERT INTO t VALUES (1000)").await.unwrap_err();
+            assert_eq!(stop_of(&error).0, Cause::DependencyTimeout);
+            assert!(!tx.commit_outcome().await.is_committed());
+            // One that is rolled back while its statement is being cancelled.
+            let mut tx = pool.begin().await.unwrap();
+            let narrow = Context::current().child(Budget::new(ms(60)));
+            let mut part = tx.begin().await.unwrap();
+            assert!(
+                narrow
+                    .run(part.execute("SELECT pg_sleep(10)"))
+                    .await
+                    .unwrap()
+                    .is_err()
+            );
+            drop(part);
+            tx.rollback().await.unwrap();
+        })
+        .await
+        .unwrap();
+    assert_eq!(
+        (db.number("SELECT sum(v) FROM t").await, pool.size()),
+        (101, 1)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
