@@ -103,6 +103,71 @@ async fn a_failed_transaction_is_never_reported_as_committed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_a_statement_has_ended_is_not_reported_as_committed() {
+    let db = Db::new().await;
+    table(&db).await;
+    let pool = db.pool(1);
+    for cx in [request(5_000), Context::none()] {
+        let mut tx = written(&cx, &pool).await;
+        cx.run(tx.execute("ROLLBACK")).await.unwrap().unwrap();
+        let outcome = cx.run(tx.commit_outcome()).await.unwrap();
+        let CommitOutcome::NotCommitted(stopped) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(stopped.cause(), Cause::DependencyFailed);
+        let why = std::error::Error::source(&stopped).unwrap().to_string();
+        assert!(why.contains("has ended the transaction"), "{why}");
+    }
+    assert_eq!(rows(&db).await, 0);
+    request(5_000)
+        .run(pool.execute("SELECT 1"))
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_deadline_a_commit_takes_its_time() {
+    let db = Db::new().await;
+    table(&db).await;
+    slow_trigger(&db, "PERFORM pg_sleep(0.4)").await;
+    let policy = Policy::new()
+        .connect(ms(100))
+        .cleanup(ms(100))
+        .resolvable(false);
+    let pool = db.pool_at(db.server.address(), 1, policy);
+    let tx = written(&Context::none(), &pool).await;
+    assert!(tx.commit_outcome().await.is_committed());
+    assert_eq!(rows(&db).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_of_a_deferred_trigger_is_not_taken_for_the_guards() {
+    let db = Db::new().await;
+    table(&db).await;
+    slow_trigger(&db, "PERFORM 1/0").await;
+    for resolvable in [true, false] {
+        let pool = db.pool_at(db.server.address(), 1, Policy::new().resolvable(resolvable));
+        let cx = request(20_000);
+        let tx = written(&cx, &pool).await;
+        let error = cx.run(tx.commit()).await.unwrap().unwrap_err();
+        assert_eq!(
+            error.as_database_error().unwrap().code().as_deref(),
+            Some("22012")
+        );
+    }
+    assert_eq!(rows(&db).await, 0);
+}
+
+async fn slow_trigger(db: &Db, does: &str) {
+    db.execute(&format!(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {does}; RETURN NULL; END $$; \
+         CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()",
+    ))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_is_not_started_late() {
     let db = Db::new().await;
     table(&db).await;
@@ -144,11 +209,7 @@ async fn a_commit_is_not_started_late() {
 async fn a_slow_deferred_trigger_is_never_a_false_commit() {
     let db = Db::new().await;
     table(&db).await;
-    db.execute(
-        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.4); RETURN NULL; END $$; \
-         CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()",
-    )
-    .await;
+    slow_trigger(&db, "PERFORM pg_sleep(0.4)").await;
     let pool = db.pool(1);
     let cx = request(100);
     let tx = written(&cx, &pool).await;

@@ -60,7 +60,7 @@ impl Policy {
         self
     }
 
-    /// What opening or testing a connection may take, whoever waits for it: a connection whose waiter has left goes
+    /// What opening or testing a connection may take, and what beginning on it may, whoever waits for it: a connection whose waiter has left goes
     /// to the next one instead of being thrown away.
     pub const fn connect(mut self, most: Duration) -> Self {
         self.connect = most;

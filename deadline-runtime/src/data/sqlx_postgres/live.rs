@@ -58,6 +58,7 @@ impl Live {
     pub(super) fn recover(&mut self) -> Option<JoinHandle<Self>> {
         let mut parts = self.take()?;
         let runtime = parts.runtime.clone();
+        let _entered = runtime.enter();
         Some(runtime.spawn(async move {
             let within = parts.shared.policy.cleanup;
             if matches!(timeout(within, parts.interrupt()).await, Ok(Ok(()))) {
