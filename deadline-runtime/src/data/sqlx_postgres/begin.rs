@@ -22,7 +22,8 @@ use crate::data::postgres::{Begin, Ceilings, Limits, Tag};
 use crate::stop::Phase;
 use crate::time::Deadline;
 
-/// A slot, a connection, a transaction. Each step ends with the context; what was under way then goes on by itself and ends clean.
+/// A slot, a connection, a transaction. Each step ends with the context; what was under way then goes on by itself
+/// and ends clean.
 pub(super) async fn begin(
     shared: &Arc<Shared>,
     bounds: &Bounds,

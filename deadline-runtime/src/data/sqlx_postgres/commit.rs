@@ -51,7 +51,8 @@ pub(super) fn refused(bounds: &Bounds, error: Error) -> Stopped {
     }
 }
 
-/// From the step that contains the `COMMIT` on it is never dropped; until that is sent nothing is committed, whatever happens.
+/// From the step that contains the `COMMIT` on it is never dropped; until that is sent nothing is committed, whatever
+/// happens.
 ///
 /// A commit that is to be resolvable takes two steps, because the id has to be here before the second one is sent.
 pub(super) async fn commit(
@@ -90,7 +91,8 @@ pub(super) async fn commit(
         return Committed::Stopped(connection.over_as_error());
     };
     sql.push_str(&postgres::commit(guard, &parts.tag));
-    // After the deadline its guard refuses it, so then the answer is not far. Without one it takes its time, as without us.
+    // After the deadline its guard refuses it, so then the answer is not far. Without one it takes its time, as
+    // without us.
     let patience = deadline.map(|deadline| deadline.remaining().saturating_add(policy.cleanup));
     let sending = Sending {
         parts,
@@ -254,7 +256,8 @@ impl Sending {
         Committed::Stopped(stopped.with_source(source))
     }
 
-    /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could happen at any time.
+    /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could
+    /// happen at any time.
     async fn find_out(self, error: Error) -> Committed {
         let Self {
             parts,

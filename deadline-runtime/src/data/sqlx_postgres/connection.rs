@@ -26,9 +26,10 @@ use crate::time::Deadline;
 /// What a [`Transaction`](super::Transaction) executes its statements on; `&mut *tx` is one.
 ///
 /// Each statement belongs to the context that calls it, or, where there is none, to the one that began the
-/// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends, with the stop as its error,
-/// and the transaction is then over: cancelled on the server, rolled back, its locks freed. Only inside a savepoint, and when it was a narrower
-/// context than that of the transaction which ended, the transaction can go on when the savepoint is left.
+/// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends,
+/// with the stop as its error, and the transaction is then over: cancelled on the server, rolled back, its locks
+/// freed. Only inside a savepoint, and when it was a narrower context than that of the transaction which ended, the
+/// transaction can go on when the savepoint is left.
 pub struct Connection {
     pub(super) live: Live,
     pub(super) shared: Arc<Shared>,
@@ -65,9 +66,9 @@ pub(super) struct Before {
 
 /// Whether the server has to be told again.
 ///
-/// It may be a little more patient than we are, because telling it costs a round trip where a statement has arguments: the driver waits
-/// for the answer of whatever goes before it. And it must not be less patient, as it would be with a statement in a wider
-/// context than the one before; figures are whole milliseconds.
+/// It may be a little more patient than we are, because telling it costs a round trip where a statement has
+/// arguments: the driver waits for the answer of whatever goes before it. And it must not be less patient, as it
+/// would be with a statement in a wider context than the one before; figures are whole milliseconds.
 fn is_stale(told: Option<Limits>, limits: Limits) -> bool {
     let Some(told) = told else {
         return true;
@@ -93,8 +94,9 @@ impl Connection {
         }
     }
 
-    /// sqlx's connection below, for what has no other way (`COPY`). What runs there has the limits that the server was last told and
-    /// is not cut by us; it must neither begin nor end a transaction, nor change its `application_name`.
+    /// sqlx's connection below, for what has no other way (`COPY`). What runs there has the limits that the server
+    /// was last told and is not cut by us; it must neither begin nor end a transaction, nor change its
+    /// `application_name`.
     ///
     /// # Errors
     /// When the transaction is over.
