@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use deadline_runtime::data::sqlx_postgres::{Connection, Pool, Transaction};
 use deadline_runtime::data::{CommitError, CommitOutcome, Policy, Resolution};
 use deadline_runtime::{Budget, Cause, Context, Phase, Stopped};
+use deadline_tests::events::Events;
 use deadline_tests::proxy::Proxy;
 use postgres_common::{Db, ms, request, stop_of};
 use sqlx::{Error, Executor as _};
@@ -381,7 +382,11 @@ async fn a_commit_is_not_dropped_with_whoever_waits_for_it() {
     table(&db).await;
     let proxy = Proxy::start(db.server.address()).await;
     let pool = db.pool_at(proxy.address(), 1, Policy::new().resolvable(false));
-    let cx = request(5_000);
+    let events = Events::listen();
+    let cx = Context::builder("request")
+        .budget(Budget::new(ms(5_000)))
+        .request_id("leaves")
+        .build();
     let tx = written(&cx, &pool).await;
     proxy.delay_replies(ms(100));
     let commit = cx.enter(|| tx.commit_outcome());
@@ -389,6 +394,19 @@ async fn a_commit_is_not_dropped_with_whoever_waits_for_it() {
     db.until("SELECT count(*) FROM t", 1, Duration::from_secs(2))
         .await;
     proxy.delay_replies(Duration::ZERO);
+    // Somebody may want to know all the same.
+    let told = || {
+        let all = events.about("");
+        let told = all
+            .iter()
+            .find(|event| event.get("transaction").starts_with("leaves#"));
+        told.map(|event| event.get("outcome").to_owned())
+    };
+    let since = Instant::now();
+    while told().is_none() && since.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(ms(5)).await;
+    }
+    assert_eq!(told().as_deref(), Some("committed"));
     let one: i32 = sqlx::query_scalar("SELECT 1")
         .fetch_one(&pool)
         .await
