@@ -81,7 +81,8 @@
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, `serve`, `retry`, `stream`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, `serve`, `retry`, `stream`,
+//! `sqlx-postgres` (module `data`: transactions whose limits the server knows, commits of known outcome), and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
 #![doc = include_str!("tasks/chapter.md")]
@@ -94,6 +95,8 @@ pub mod admission;
 mod attempt;
 mod constant;
 mod context;
+#[cfg(feature = "data")]
+pub mod data;
 pub mod fan_out;
 mod figure;
 mod fits;

@@ -5,4 +5,6 @@
 
 pub mod events;
 pub mod grpc;
+pub mod postgres;
+pub mod proxy;
 pub mod raw;
