@@ -79,6 +79,8 @@
 
 mod constant;
 mod context;
+#[cfg(feature = "data")]
+pub mod data;
 mod figure;
 mod fits;
 #[cfg(feature = "http")]

@@ -4,4 +4,6 @@
 //! therefore wide, and what must not happen is counted instead of timed.
 
 pub mod events;
+pub mod postgres;
+pub mod proxy;
 pub mod raw;

@@ -1,0 +1,239 @@
+//! [`Bounds`]: what limits one call to a database, and what its end is called.
+
+use std::future::Future;
+use std::panic::Location;
+use std::time::Duration;
+
+use super::limit::ServerLimit;
+use crate::context::Context;
+use crate::context::current::{self, Frame};
+use crate::stop::{Cause, Phase, Stopped};
+use crate::time::{Deadline, SHORTEST};
+
+/// The context of one call, and where it was made.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    cx: Context,
+    location: &'static Location<'static>,
+}
+
+/// What the end of a call that failed is put down to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// We stopped it, for this cause.
+    Stopped(Cause),
+    /// The server ended it at the limit that we had told it.
+    Limit,
+    /// Somebody else did.
+    Theirs,
+}
+
+impl Bounds {
+    /// Of whoever calls; `otherwise` where there is no context.
+    #[track_caller]
+    pub(crate) fn here_or(otherwise: &Context) -> Self {
+        let cx = Context::current();
+        Self::of(if cx.is_none() { otherwise.clone() } else { cx })
+    }
+
+    #[track_caller]
+    pub(crate) fn here() -> Self {
+        Self::of(Context::current())
+    }
+
+    #[track_caller]
+    pub(crate) fn of(cx: Context) -> Self {
+        Self {
+            cx,
+            location: Location::caller(),
+        }
+    }
+
+    pub(crate) const fn context(&self) -> &Context {
+        &self.cx
+    }
+
+    /// Whether there is anything that could end the call.
+    pub(crate) fn enforced(&self) -> bool {
+        !self.cx.is_none() && self.cx.mode().enforces()
+    }
+
+    /// When the call has to be over, where that is enforced.
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        self.cx.deadline().filter(|_| self.enforced())
+    }
+
+    /// What the server is told, if there is still time for `least`; `Ok(None)` without a limit.
+    ///
+    /// # Errors
+    /// The stop of the context, or a refusal: nothing may be sent.
+    pub(crate) fn admit(&self, least: Duration) -> Result<Option<ServerLimit>, Stopped> {
+        if !self.enforced() {
+            return Ok(None);
+        }
+        self.check(Phase::Start)?;
+        let Some(deadline) = self.deadline() else {
+            return Ok(None);
+        };
+        let (left, least) = (deadline.remaining(), least.max(SHORTEST));
+        match ServerLimit::of(left).filter(|_| left >= least) {
+            Some(limit) => Ok(Some(limit)),
+            None => {
+                let refused = self.stop(Cause::LocalBudgetRejected, Phase::Start);
+                let refused = refused.needing(least, left);
+                self.note(&refused);
+                Err(refused)
+            }
+        }
+    }
+
+    /// An error if the context is stopped by now.
+    pub(crate) fn check(&self, phase: Phase) -> Result<(), Stopped> {
+        match self.cx.cause() {
+            Some(cause) => {
+                let stopped = self.stop(cause, phase);
+                self.note(&stopped);
+                Err(stopped)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a step of the call until the context stops it.
+    pub(crate) async fn run<F: Future>(&self, phase: Phase, step: F) -> Result<F::Output, Stopped> {
+        if self.enforced() {
+            let done = self.cx.run(step).await;
+            done.map_err(|stopped| stopped.in_phase(phase))
+        } else {
+            Ok(step.await)
+        }
+    }
+
+    /// Why a call ended with an error that the server uses for its limits, for cancels by us and for cancels by others
+    /// alike. `told` is the limit that the server had, and when.
+    pub(crate) fn verdict(&self, told: Option<(Deadline, ServerLimit)>) -> Verdict {
+        if self.enforced()
+            && let Some(cause) = self.cx.cause()
+        {
+            return Verdict::Stopped(cause);
+        }
+        // The server counts whole milliseconds and may be done a moment before our own clock says so.
+        match told {
+            Some((at, limit)) if at.plus(limit.duration()).is_expired() => Verdict::Limit,
+            _ => Verdict::Theirs,
+        }
+    }
+
+    /// The stop that such a verdict stands for.
+    pub(crate) fn judge(&self, verdict: Verdict, phase: Phase) -> Stopped {
+        let cause = match verdict {
+            Verdict::Stopped(cause) => cause,
+            Verdict::Limit => Frame::of(self.cx.node()).limit_cause(),
+            Verdict::Theirs => return self.stop(Cause::DependencyFailed, phase),
+        };
+        let stopped = self.stop(cause, phase);
+        self.note(&stopped);
+        stopped
+    }
+
+    /// A stop of this very call.
+    pub(crate) fn stop(&self, cause: Cause, phase: Phase) -> Stopped {
+        let frame = Frame::of(self.cx.node());
+        frame.stop_error(
+            cause,
+            phase,
+            Deadline::now(),
+            self.location,
+            current::path(),
+        )
+    }
+
+    fn note(&self, stopped: &Stopped) {
+        if let Some(node) = self.cx.node() {
+            node.note_stop(stopped);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Budget;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn under(left: Duration) -> (Context, Bounds) {
+        let cx = Context::root("pay", Budget::new(left));
+        (cx.clone(), Bounds::of(cx))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_admitted_with_its_minimum_and_refused_below_it() {
+        let (_, bounds) = under(ms(10));
+        assert_eq!(bounds.admit(ms(10)).unwrap(), ServerLimit::of(ms(10)));
+        tokio::time::sleep(ms(1)).await;
+        let refused = bounds.admit(ms(10)).unwrap_err();
+        assert_eq!(refused.cause(), Cause::LocalBudgetRejected);
+        assert_eq!(refused.needed(), Some((ms(10), ms(9))));
+        assert_eq!(
+            bounds.admit(Duration::ZERO).unwrap(),
+            ServerLimit::of(ms(9))
+        );
+        tokio::time::advance(Duration::from_micros(8_600)).await;
+        // 400 us are left: nothing is sent.
+        let refused = bounds.admit(Duration::ZERO).unwrap_err();
+        assert_eq!(refused.cause(), Cause::LocalBudgetRejected);
+        tokio::time::advance(ms(1)).await;
+        let refused = bounds.admit(Duration::ZERO).unwrap_err();
+        assert_eq!(refused.cause(), Cause::DeadlineExceeded);
+        assert_eq!(refused.phase(), Phase::Start);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_deadline_there_is_no_limit_and_where_nothing_is_enforced_neither() {
+        assert_eq!(Bounds::of(Context::none()).admit(ms(5)).unwrap(), None);
+        let observing = Context::builder("pay")
+            .budget(Budget::new(ms(1)))
+            .mode(crate::context::Mode::Observe)
+            .build();
+        tokio::time::sleep(ms(5)).await;
+        assert_eq!(Bounds::of(observing).admit(ms(5)).unwrap(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_cause_is_decided_from_our_own_state() {
+        let (cx, bounds) = under(ms(100));
+        let told = ServerLimit::of(ms(50)).map(|limit| (Deadline::now(), limit));
+        tokio::time::sleep(ms(10)).await;
+        // Nothing of ours has ended: an operator did it.
+        assert_eq!(bounds.verdict(told), Verdict::Theirs);
+        assert_eq!(
+            bounds.judge(Verdict::Theirs, Phase::Database).cause(),
+            Cause::DependencyFailed
+        );
+        tokio::time::sleep(ms(40)).await;
+        // The server's limit has passed, ours not quite.
+        assert_eq!(bounds.verdict(told), Verdict::Limit);
+        cx.cancel(Cause::ClientCancelled);
+        assert_eq!(
+            bounds.verdict(told),
+            Verdict::Stopped(Cause::ClientCancelled)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_of_a_narrower_context_is_a_dependency_that_was_slow() {
+        let (cx, request) = under(ms(100));
+        let query = Bounds::of(cx.child(ms(20)));
+        let limit = query.judge(Verdict::Limit, Phase::Database);
+        assert_eq!(limit.cause(), Cause::DependencyTimeout);
+        let limit = request.judge(Verdict::Limit, Phase::Database);
+        assert_eq!(limit.cause(), Cause::DeadlineExceeded);
+        tokio::time::sleep(ms(20)).await;
+        let stopped = query.check(Phase::Database).unwrap_err();
+        assert_eq!(stopped.cause(), Cause::DependencyTimeout);
+        assert!(request.check(Phase::Database).is_ok());
+    }
+}

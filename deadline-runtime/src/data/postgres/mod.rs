@@ -1,0 +1,9 @@
+//! What every Postgres driver needs: the texts that are sent, the name a transaction goes by, the codes that come back.
+
+mod code;
+mod sql;
+mod tag;
+
+pub(crate) use self::code::{ends_by_limit_or_cancel, is_serialization_failure};
+pub(crate) use self::sql::{Begin, Limits, cancel, commit, refresh, resolve, seal, terminate};
+pub(crate) use self::tag::Tag;
