@@ -22,6 +22,7 @@
 //! | feature | module |
 //! |---|---|
 //! | `sqlx-postgres` | `data::sqlx_postgres`: a pool and transactions over sqlx 0.9 |
+//! | `sqlite` | `data::sqlite`: a pool and transactions for an embedded database, over rusqlite 0.39 |
 
 mod bounds;
 mod limit;
@@ -29,6 +30,8 @@ mod outcome;
 mod policy;
 #[cfg(feature = "sqlx-postgres")]
 mod postgres;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 #[cfg(feature = "sqlx-postgres")]
 pub mod sqlx_postgres;
 
