@@ -235,6 +235,26 @@ async fn a_write_outside_a_transaction_is_not_committed_after_expiry() {
     assert_eq!(file.rows(), 0);
 }
 
+/// The one who waits cannot leave in time, because its thread is busy: the clock decides all the same.
+#[tokio::test]
+async fn a_write_is_not_committed_after_expiry_either_when_its_waiter_sees_nothing() {
+    let file = File::new("blind");
+    let pool = file.pool(1).await;
+    let late = request(50).run(async {
+        pool.run(|connection| {
+            let mut insert = connection.prepare("INSERT INTO rows (text) VALUES ('late')")?;
+            std::thread::sleep(ms(100));
+            insert.execute(())
+        })
+        .await
+    });
+    let busy = async { std::thread::sleep(ms(300)) };
+    let (late, ()) = tokio::join!(late, busy);
+    let error = late.unwrap().unwrap_err();
+    assert_eq!(error.cause(), Some(Cause::DeadlineExceeded));
+    assert_eq!(file.rows(), 0);
+}
+
 #[tokio::test]
 async fn a_closure_that_was_stopped_after_a_write_says_so() {
     let file = File::new("half");
