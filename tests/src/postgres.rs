@@ -91,7 +91,7 @@ impl Server {
 
     fn up(&self, must: bool) -> bool {
         let options = format!(
-            "-p {} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
+            "-p {} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off \
              -c max_connections=100 -c shared_buffers=16MB -c max_prepared_transactions=0 -c deadlock_timeout=100ms",
             self.port,
             self.dir.display()

@@ -27,6 +27,8 @@ struct Shared {
     turn: watch::Sender<u64>,
     accepted: AtomicUsize,
     cut: Mutex<Option<Cut>>,
+    hold: Mutex<Option<&'static str>>,
+    held: watch::Sender<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,6 +61,8 @@ impl Proxy {
             turn: watch::Sender::default(),
             accepted: AtomicUsize::new(0),
             cut: Mutex::default(),
+            hold: Mutex::default(),
+            held: watch::Sender::default(),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone()));
         Self {
@@ -113,6 +117,22 @@ impl Proxy {
             forward: false,
             hang: false,
         });
+    }
+
+    /// The next request that contains `text` is kept, and everything after it on its connection, until
+    /// [`release`](Self::release).
+    pub fn hold_request(&self, text: &'static str) {
+        self.shared.held.send_replace(true);
+        *self
+            .shared
+            .hold
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(text);
+    }
+
+    /// Lets what is held go on.
+    pub fn release(&self) {
+        self.shared.held.send_replace(false);
     }
 
     /// Cuts every connection.
@@ -176,9 +196,16 @@ async fn requests(
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
         let _ = faults.wait_for(|faults| !faults.stalled).await;
         let bytes = &buffer[..read];
+        let contains = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
+        let hold = {
+            let mut hold = shared.hold.lock().unwrap_or_else(PoisonError::into_inner);
+            hold.take_if(|text| contains(text)).is_some()
+        };
+        if hold {
+            let _ = shared.held.subscribe().wait_for(|held| !held).await;
+        }
         let cut = {
             let mut cut = shared.cut.lock().unwrap_or_else(PoisonError::into_inner);
-            let contains = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
             cut.take_if(|cut| contains(cut.text))
         };
         if let Some(cut) = cut {

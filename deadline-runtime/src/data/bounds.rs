@@ -1,7 +1,8 @@
 //! [`Bounds`]: what limits one call to a database, and what its end is called.
 
 use std::future::Future;
-use std::panic::Location;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use super::limit::ServerLimit;
@@ -10,12 +11,9 @@ use crate::context::current::{self, Frame};
 use crate::stop::{Cause, Phase, Stopped};
 use crate::time::{Deadline, SHORTEST};
 
-/// The context of one call, and where it was made.
+/// The context of one call.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
-    cx: Context,
-    location: &'static Location<'static>,
-}
+pub(crate) struct Bounds(Context);
 
 /// What the end of a call that failed is put down to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,38 +27,47 @@ pub(crate) enum Verdict {
 }
 
 impl Bounds {
-    /// Of whoever calls; `otherwise` where there is no context.
-    #[track_caller]
-    pub(crate) fn here_or(otherwise: &Context) -> Self {
-        let cx = Context::current();
-        Self::of(if cx.is_none() { otherwise.clone() } else { cx })
-    }
-
-    #[track_caller]
+    /// Of whoever calls.
     pub(crate) fn here() -> Self {
         Self::of(Context::current())
     }
 
-    #[track_caller]
-    pub(crate) fn of(cx: Context) -> Self {
-        Self {
-            cx,
-            location: Location::caller(),
+    /// As seen when the call is polled first: within one request the polling context decides, and a future that was made
+    /// before its request was entered belongs to it all the same.
+    pub(crate) fn polled(self) -> Self {
+        let here = Context::current();
+        match (self.0.node(), here.node()) {
+            (None, _) => Self(here),
+            (Some(made), Some(polling)) if made.same_request(polling) => Self(here),
+            _ => self,
         }
     }
 
+    /// These, or where there is no context `otherwise`.
+    pub(crate) fn or(self, otherwise: &Context) -> Self {
+        if self.0.is_none() {
+            Self(otherwise.clone())
+        } else {
+            self
+        }
+    }
+
+    pub(crate) const fn of(cx: Context) -> Self {
+        Self(cx)
+    }
+
     pub(crate) const fn context(&self) -> &Context {
-        &self.cx
+        &self.0
     }
 
     /// Whether there is anything that could end the call.
     pub(crate) fn enforced(&self) -> bool {
-        !self.cx.is_none() && self.cx.mode().enforces()
+        !self.0.is_none() && self.0.mode().enforces()
     }
 
     /// When the call has to be over, where that is enforced.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
-        self.cx.deadline().filter(|_| self.enforced())
+        self.0.deadline().filter(|_| self.enforced())
     }
 
     /// What the server is told, if there is still time for `least`; `Ok(None)` without a limit.
@@ -89,7 +96,7 @@ impl Bounds {
 
     /// An error if the context is stopped by now.
     pub(crate) fn check(&self, phase: Phase) -> Result<(), Stopped> {
-        match self.cx.cause() {
+        match self.0.cause() {
             Some(cause) => {
                 let stopped = self.stop(cause, phase);
                 self.note(&stopped);
@@ -99,21 +106,29 @@ impl Bounds {
         }
     }
 
-    /// Runs a step of the call until the context stops it.
+    /// Runs a step of the call until the context stops it. A value that is ready is kept.
     pub(crate) async fn run<F: Future>(&self, phase: Phase, step: F) -> Result<F::Output, Stopped> {
-        if self.enforced() {
-            let done = self.cx.run(step).await;
-            done.map_err(|stopped| stopped.in_phase(phase))
-        } else {
-            Ok(step.await)
+        if !self.enforced() {
+            return Ok(step.await);
         }
+        self.check(phase)?;
+        let (mut step, mut stop) = (pin!(step), pin!(self.0.cancelled()));
+        let done = std::future::poll_fn(|cx| match step.as_mut().poll(cx) {
+            Poll::Ready(value) => Poll::Ready(Ok(value)),
+            Poll::Pending => stop.as_mut().poll(cx).map(Err),
+        });
+        done.await.map_err(|cause| {
+            let stopped = self.stop(cause, phase);
+            self.note(&stopped);
+            stopped
+        })
     }
 
     /// Why a call ended with an error that the server uses for its limits, for cancels by us and for cancels by others
     /// alike. `told` is the limit that the server had, and when.
     pub(crate) fn verdict(&self, told: Option<(Deadline, ServerLimit)>) -> Verdict {
         if self.enforced()
-            && let Some(cause) = self.cx.cause()
+            && let Some(cause) = self.0.cause()
         {
             return Verdict::Stopped(cause);
         }
@@ -128,7 +143,7 @@ impl Bounds {
     pub(crate) fn judge(&self, verdict: Verdict, phase: Phase) -> Stopped {
         let cause = match verdict {
             Verdict::Stopped(cause) => cause,
-            Verdict::Limit => Frame::of(self.cx.node()).limit_cause(),
+            Verdict::Limit => Frame::of(self.0.node()).limit_cause(),
             Verdict::Theirs => return self.stop(Cause::DependencyFailed, phase),
         };
         let stopped = self.stop(cause, phase);
@@ -138,18 +153,13 @@ impl Bounds {
 
     /// A stop of this very call.
     pub(crate) fn stop(&self, cause: Cause, phase: Phase) -> Stopped {
-        let frame = Frame::of(self.cx.node());
-        frame.stop_error(
-            cause,
-            phase,
-            Deadline::now(),
-            self.location,
-            current::path(),
-        )
+        let frame = Frame::of(self.0.node());
+        let location = frame.limit().location();
+        frame.stop_error(cause, phase, Deadline::now(), location, current::path())
     }
 
     fn note(&self, stopped: &Stopped) {
-        if let Some(node) = self.cx.node() {
+        if let Some(node) = self.0.node() {
             node.note_stop(stopped);
         }
     }

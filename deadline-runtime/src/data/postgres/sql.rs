@@ -100,6 +100,21 @@ pub(crate) fn commit(within: Option<ServerLimit>) -> String {
     }
 }
 
+/// Marks a place in a transaction to come back to.
+pub(crate) fn savepoint(level: u32) -> String {
+    format!("SAVEPOINT deadline_{level}")
+}
+
+/// Keeps what was done since.
+pub(crate) fn release(level: u32) -> String {
+    format!("RELEASE SAVEPOINT deadline_{level}")
+}
+
+/// Takes back what was done since, the limits that were set since among it.
+pub(crate) fn roll_back_to(level: u32) -> String {
+    format!("ROLLBACK TO SAVEPOINT deadline_{level};RELEASE SAVEPOINT deadline_{level};")
+}
+
 /// Cancels whatever the transaction of that name is doing, if it still runs.
 pub(crate) fn cancel(tag: &Tag) -> String {
     format!("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '{tag}'")

@@ -1,0 +1,364 @@
+//! [`Connection`]: statements inside a transaction.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlStr};
+
+use super::error::{breaks, code};
+use super::live::Live;
+use super::pool::Shared;
+use super::rows::{Rows, Sink, next};
+use super::statement::Statement;
+use crate::context::Context;
+use crate::data::bounds::{Bounds, Verdict};
+use crate::data::limit::ServerLimit;
+use crate::data::postgres::{self, Limits};
+use crate::stop::{Brief, Cause, Details, Phase, Stopped};
+use crate::time::Deadline;
+
+/// What a [`Transaction`](super::Transaction) executes its statements on; `&mut *tx` is one.
+///
+/// Each statement belongs to the context that calls it, or, where there is none, to the one that began the
+/// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends, with the stop as its error,
+/// and the transaction is then over: cancelled on the server, rolled back, its locks freed.
+pub struct Connection {
+    pub(super) live: Live,
+    pub(super) shared: Arc<Shared>,
+    pub(super) cx: Context,
+    /// Not before the server's own beginning of the transaction, which was somewhere within the round trip.
+    pub(super) began: Deadline,
+    /// What the server was last told about the time that is left.
+    pub(super) told: Option<Limits>,
+    /// Open savepoints.
+    pub(super) level: u32,
+    /// A savepoint that was left without being kept: taken back before anything else.
+    pub(super) owed: Option<Owed>,
+    /// Why the transaction is over.
+    over: Option<Brief>,
+    /// The server could not serialize it.
+    pub(super) unserializable: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owed {
+    pub(super) level: u32,
+    /// What the server believes again afterwards.
+    pub(super) told: Option<Limits>,
+}
+
+/// The server may be this much more patient than we are before it is told again: that costs a round trip where a statement has arguments, because
+/// the driver waits for the answer of whatever goes before it.
+fn tolerance(left: Duration) -> Duration {
+    (left / 10).max(Duration::from_millis(5))
+}
+
+impl Connection {
+    pub(super) fn new(live: Live, shared: Arc<Shared>, cx: Context, told: Option<Limits>) -> Self {
+        Self {
+            live,
+            shared,
+            cx,
+            began: Deadline::now(),
+            told,
+            level: 0,
+            owed: None,
+            over: None,
+            unserializable: false,
+        }
+    }
+
+    /// sqlx's connection below, for what has no other way (`COPY`). What runs there has the limits that the server was last told and
+    /// is not cut by us; it must neither begin nor end a transaction.
+    ///
+    /// # Errors
+    /// When the transaction is over.
+    pub fn sqlx(&mut self) -> Result<&mut PgConnection, Error> {
+        let over = self.over_as_error();
+        match self.live.parts() {
+            Some(parts) => {
+                // Nobody tells us when it is done.
+                parts.busy = true;
+                Ok(&mut parts.connection)
+            }
+            None => Err(over.into()),
+        }
+    }
+
+    /// The stop that has ended the transaction, as an error for everything that comes after it.
+    pub(super) fn over_as_error(&self) -> Stopped {
+        match self.over {
+            Some(brief) => Stopped::new(Details::of(brief)),
+            None => Bounds::of(self.cx.clone()).stop(Cause::DependencyFailed, Phase::Database),
+        }
+    }
+
+    /// The transaction is over, for this reason.
+    pub(super) fn abandon(&mut self, stopped: &Stopped) {
+        self.over.get_or_insert(stopped.brief());
+        self.live.roll_back();
+    }
+
+    /// What has to go before the next statement, if anything.
+    pub(super) fn before(&mut self, left: Option<ServerLimit>) -> Option<String> {
+        let mut text = String::new();
+        if let Some(owed) = self.owed.take() {
+            text = postgres::roll_back_to(owed.level);
+            self.told = owed.told;
+        }
+        if let Some(left) = left.filter(|left| self.is_stale(*left)) {
+            let policy = &self.shared.policy;
+            let limits = Limits::new(left, policy.lock_wait, policy.cleanup);
+            text.push_str(&postgres::refresh(&limits));
+            self.told = Some(limits);
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn is_stale(&self, left: ServerLimit) -> bool {
+        let Some(told) = self.told else {
+            return true;
+        };
+        let (told, left) = (told.statement.duration(), left.duration());
+        // A statement in a wider context than the one before may take longer; figures are whole milliseconds.
+        told > left + tolerance(left) || told + Duration::from_millis(1) < left
+    }
+
+    /// What an error of the driver is to the caller. Its own errors stay what they are.
+    pub(super) fn judge(&mut self, bounds: &Bounds, sent: Deadline, error: Error) -> Error {
+        if breaks(&error) {
+            // A limit may have ended the connection, or the network has.
+            let told = self.told.map(|told| (sent, told.statement));
+            let verdict = bounds.verdict(told);
+            let stopped = bounds.judge(verdict, Phase::Database);
+            self.abandon(&stopped);
+            return if verdict == Verdict::Theirs {
+                error
+            } else {
+                stopped.with_source(error).into()
+            };
+        }
+        let Some(code) = code(&error) else {
+            return error;
+        };
+        self.unserializable |= postgres::is_serialization_failure(&code);
+        if !postgres::ends_by_limit_or_cancel(&code) {
+            return error;
+        }
+        let told = self.told.map(|told| (sent, told.statement));
+        match bounds.verdict(told) {
+            // `NOWAIT` and the user's own limit for locks are errors of the statement.
+            Verdict::Theirs if code == "55P03" => error,
+            verdict => bounds
+                .judge(verdict, Phase::Database)
+                .with_source(error)
+                .into(),
+        }
+    }
+}
+
+/// The transaction while a statement runs.
+struct Using<'a> {
+    connection: &'a mut Connection,
+    bounds: &'a Bounds,
+    done: bool,
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        // Dropped on its way. Without a stop it may be rows whose reader has seen enough: the transaction goes on.
+        if !self.done
+            && let Err(stopped) = self.bounds.check(Phase::Database)
+        {
+            self.connection.abandon(&stopped);
+        }
+    }
+}
+
+/// Executes a statement and hands over what comes back, row by row.
+pub(super) async fn each(
+    connection: &mut Connection,
+    bounds: &Bounds,
+    statement: Statement,
+    sink: Sink<'_>,
+) -> Result<(), Error> {
+    if connection.live.parts().is_none() {
+        return Err(connection.over_as_error().into());
+    }
+    let left = match bounds.admit(Duration::ZERO) {
+        Ok(left) => left,
+        Err(refused) => {
+            // With the whole transaction's time over nobody needs its locks any more; a narrower context only refuses.
+            if Bounds::of(connection.cx.clone())
+                .admit(Duration::ZERO)
+                .is_err()
+            {
+                connection.abandon(&refused);
+            }
+            return Err(refused.into());
+        }
+    };
+    match connection.before(left) {
+        None => execute(connection, bounds, statement, 0, sink).await,
+        Some(before) if statement.is_text() => {
+            let skip = before.matches(';').count();
+            execute(connection, bounds, statement.after(&before), skip, sink).await
+        }
+        Some(before) => {
+            execute(
+                connection,
+                bounds,
+                Statement::text(before),
+                0,
+                Sink::Nowhere,
+            )
+            .await?;
+            execute(connection, bounds, statement, 0, sink).await
+        }
+    }
+}
+
+async fn execute(
+    connection: &mut Connection,
+    bounds: &Bounds,
+    statement: Statement,
+    mut skip: usize,
+    mut sink: Sink<'_>,
+) -> Result<(), Error> {
+    enum End {
+        Done,
+        Failed(Error),
+        Stopped(Stopped),
+    }
+    let mut using = Using {
+        connection,
+        bounds,
+        done: false,
+    };
+    let over = using.connection.over_as_error();
+    let Some(parts) = using.connection.live.parts() else {
+        return Err(over.into());
+    };
+    let sent = Deadline::now();
+    parts.busy = true;
+    let end = {
+        let mut items = (&mut *parts.connection).fetch_many(statement);
+        loop {
+            match bounds.run(Phase::Database, next(&mut items)).await {
+                Ok(Some(Ok(Either::Left(_)))) if skip > 0 => skip -= 1,
+                Ok(Some(Ok(item))) => sink.put(item).await,
+                Ok(Some(Err(error))) => break End::Failed(error),
+                Ok(None) => break End::Done,
+                Err(stopped) => break End::Stopped(stopped),
+            }
+        }
+    };
+    using.done = true;
+    let connection = &mut *using.connection;
+    match end {
+        End::Done => {
+            if let Some(parts) = connection.live.parts() {
+                parts.busy = false;
+            }
+            Ok(())
+        }
+        End::Failed(error) => {
+            if let Some(parts) = connection.live.parts() {
+                parts.busy = false;
+            }
+            Err(connection.judge(bounds, sent, error))
+        }
+        End::Stopped(stopped) => {
+            connection.abandon(&stopped);
+            Err(stopped.into())
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("context", &self.cx)
+            .field("over", &self.over.map(|over| over.cause))
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'c> Executor<'c> for &'c mut Connection {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Self::Database>,
+    {
+        let bounds = Bounds::here();
+        let statement = Statement::of(query);
+        Box::pin(Rows::new(move |out| async move {
+            let bounds = bounds.polled().or(&self.cx);
+            each(self, &bounds, statement?, Sink::Stream(out)).await
+        }))
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Self::Database>,
+    {
+        let bounds = Bounds::here();
+        let statement = Statement::of(query);
+        Box::pin(async move {
+            let bounds = bounds.polled().or(&self.cx);
+            let mut first = None;
+            each(self, &bounds, statement?, Sink::First(&mut first)).await?;
+            Ok(first)
+        })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, Error>>
+    where
+        'c: 'e,
+    {
+        let bounds = Bounds::here();
+        Box::pin(async move {
+            let bounds = bounds.polled().or(&self.cx);
+            bounds.admit(Duration::ZERO)?;
+            let sent = Deadline::now();
+            let connection = self.sqlx()?;
+            let prepared = bounds
+                .run(Phase::Database, connection.prepare_with(sql, parameters))
+                .await;
+            match prepared {
+                Ok(prepared) => {
+                    if let Some(parts) = self.live.parts() {
+                        parts.busy = false;
+                    }
+                    prepared.map_err(|error| self.judge(&bounds, sent, error))
+                }
+                Err(stopped) => {
+                    self.abandon(&stopped);
+                    Err(stopped.into())
+                }
+            }
+        })
+    }
+
+    #[doc(hidden)]
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(async move { self.sqlx()?.describe(sql).await })
+    }
+}
