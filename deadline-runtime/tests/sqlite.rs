@@ -410,7 +410,12 @@ async fn nothing_is_begun_with_less_than_a_millisecond_left() {
         .deadline(Deadline::after(std::time::Duration::from_micros(900)))
         .build();
     let seen = begun.clone();
-    let work = cx.enter(|| pool.run(move |_| Ok(seen.store(true, Ordering::Relaxed))));
+    let work = cx.enter(|| {
+        pool.run(move |_| {
+            seen.store(true, Ordering::Relaxed);
+            Ok(())
+        })
+    });
     let stop = stopped(work.await.unwrap_err());
     let refused = [Cause::LocalBudgetRejected, Cause::DeadlineExceeded];
     assert!(refused.contains(&stop.cause()), "{stop}");

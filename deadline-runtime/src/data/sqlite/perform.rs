@@ -8,8 +8,7 @@ use super::Error;
 use super::hooks::{self, Commits};
 use super::job::{Job, Waiter};
 use super::lease::Lease;
-use crate::context::Context;
-use crate::data::bounds::{Bounds, Verdict};
+use crate::data::bounds::Bounds;
 use crate::stop::{Cause, Phase, Stopped};
 
 /// In what state the work finds the connection, and has to leave it.
@@ -58,36 +57,6 @@ pub(super) enum Why {
     Lost,
 }
 
-/// What bounds a call, where it is polled: of two contexts of one request the one that polls decides, of two requests that
-/// of the call. Where there is neither, `otherwise`.
-pub(super) fn polled(call: Bounds, otherwise: &Context) -> Bounds {
-    let polling = Context::current();
-    let bounds = match (polling.node(), call.context().node()) {
-        (Some(polling), Some(own)) if !polling.same_request(own) => return call,
-        (None, _) => call,
-        (Some(_), _) => Bounds::of(polling),
-    };
-    if bounds.context().is_none() {
-        Bounds::of(otherwise.clone())
-    } else {
-        bounds
-    }
-}
-
-/// Waits for `step` until the call's own context is stopped; the cause is the one that context has.
-pub(super) async fn within<F: Future>(
-    bounds: &Bounds,
-    phase: Phase,
-    step: F,
-) -> Result<F::Output, Stopped> {
-    let done = bounds.run(phase, step).await;
-    done.map_err(|stopped| match bounds.verdict(None) {
-        verdict @ Verdict::Stopped(_) => bounds.judge(verdict, phase),
-        // The one who polls was stopped, of another request.
-        Verdict::Limit | Verdict::Theirs => stopped,
-    })
-}
-
 /// Does `work` on the connection, on a thread for blocking work.
 pub(super) async fn perform<T, W>(lease: Lease, bounds: &Bounds, kind: Kind, work: W) -> Done<T>
 where
@@ -111,7 +80,7 @@ where
         Kind::Alone | Kind::Begin | Kind::Inside => Phase::Database,
     };
     let failed = |why, nothing_kept| Err(Failure { why, nothing_kept });
-    match within(bounds, phase, reply).await {
+    match bounds.run(phase, reply).await {
         Ok(Ok((lease, ended))) => {
             waiter.done();
             let nothing_kept = !job.has_begun_to_commit();

@@ -9,9 +9,8 @@ use std::time::Duration;
 use rusqlite::{Connection, Params, Row};
 
 use super::lease::{Home, Lease};
-use super::perform::{Kind, perform, polled, within};
+use super::perform::{Kind, perform};
 use super::{Error, PoolOptions, Transaction};
-use crate::context::Context;
 use crate::data::Policy;
 use crate::data::bounds::Bounds;
 use crate::stop::Phase;
@@ -56,7 +55,6 @@ impl Pool {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn run<T, W>(&self, work: W) -> impl Future<Output = Result<T, Error>> + Send
     where
         T: Send + 'static,
@@ -64,7 +62,7 @@ impl Pool {
     {
         let bounds = Bounds::here();
         async move {
-            let bounds = polled(bounds, &Context::none());
+            let bounds = bounds.polled();
             let lease = self.lease(&bounds, Duration::ZERO).await?;
             let done = perform(lease, &bounds, Kind::Alone, work).await;
             done.result.map_err(|failure| failure.of_statement(&bounds))
@@ -75,7 +73,6 @@ impl Pool {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn execute<P>(
         &self,
         sql: impl Into<Cow<'static, str>>,
@@ -91,7 +88,6 @@ impl Pool {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn query_row<T, P, R>(
         &self,
         sql: impl Into<Cow<'static, str>>,
@@ -110,7 +106,6 @@ impl Pool {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn query_all<T, P, R>(
         &self,
         sql: impl Into<Cow<'static, str>>,
@@ -130,7 +125,6 @@ impl Pool {
     /// # Errors
     /// [`Error::Stopped`]: refused, with less left than [`Policy::begin_min`] or nothing; or stopped while it
     /// waited for a connection (phase `pool`) or for the lock (phase `database`). Nothing is open then.
-    #[track_caller]
     pub fn begin(&self) -> impl Future<Output = Result<Transaction, Error>> + Send {
         self.begin_with("BEGIN IMMEDIATE")
     }
@@ -140,19 +134,17 @@ impl Pool {
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
-    #[track_caller]
     pub fn begin_read(&self) -> impl Future<Output = Result<Transaction, Error>> + Send {
         self.begin_with("BEGIN DEFERRED")
     }
 
-    #[track_caller]
     fn begin_with(
         &self,
         sql: &'static str,
     ) -> impl Future<Output = Result<Transaction, Error>> + Send {
         let bounds = Bounds::here();
         async move {
-            let bounds = polled(bounds, &Context::none());
+            let bounds = bounds.polled();
             let lease = self.lease(&bounds, self.0.policy.begin_min).await?;
             let begin = move |connection: &Connection| connection.execute_batch(sql);
             let done = perform(lease, &bounds, Kind::Begin, begin).await;
@@ -246,7 +238,7 @@ impl Pool {
     async fn lease(&self, bounds: &Bounds, least: Duration) -> Result<Lease, Error> {
         bounds.admit(least)?;
         let slot = self.0.slots.clone().acquire_owned();
-        let Ok(permit) = within(bounds, Phase::Pool, slot).await? else {
+        let Ok(permit) = bounds.run(Phase::Pool, slot).await? else {
             return Err(Error::Closed);
         };
         // It may have been waited for.

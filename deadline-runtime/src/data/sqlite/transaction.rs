@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::Error;
 use super::lease::Lease;
-use super::perform::{Kind, Why, perform, polled};
+use super::perform::{Kind, Why, perform};
 use super::pool::statements;
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::{CommitError, CommitOutcome, UnknownCommit};
@@ -65,7 +65,6 @@ impl Transaction {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn run<T, W>(&mut self, work: W) -> impl Future<Output = Result<T, Error>> + Send
     where
         T: Send + 'static,
@@ -73,7 +72,7 @@ impl Transaction {
     {
         let bounds = Bounds::here();
         async move {
-            let bounds = polled(bounds, self.begun.context());
+            let bounds = bounds.polled().or(self.begun.context());
             let lease = self.take(&bounds)?;
             let done = perform(lease, &bounds, Kind::Inside, work).await;
             match (done.lease, &done.result) {
@@ -113,7 +112,7 @@ impl Transaction {
     /// # Errors
     /// The stop.
     pub fn check(&self) -> Result<(), Stopped> {
-        let bounds = polled(Bounds::here(), self.begun.context());
+        let bounds = Bounds::here().or(self.begun.context());
         match &self.state {
             State::Over(over) => Err(over.stopped(&bounds)),
             State::Open(_) => bounds.check(Phase::Database),
@@ -124,7 +123,6 @@ impl Transaction {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn execute<P>(
         &mut self,
         sql: impl Into<Cow<'static, str>>,
@@ -140,7 +138,6 @@ impl Transaction {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn query_row<T, P, R>(
         &mut self,
         sql: impl Into<Cow<'static, str>>,
@@ -159,7 +156,6 @@ impl Transaction {
     ///
     /// # Errors
     /// See [`Error`].
-    #[track_caller]
     pub fn query_all<T, P, R>(
         &mut self,
         sql: impl Into<Cow<'static, str>>,
@@ -183,7 +179,6 @@ impl Transaction {
     /// # Errors
     /// [`Error::Commit`]; [`Error::Sqlite`] if `SQLite` refused it, as for a deferred constraint: then it is rolled back.
     /// [`CommitError::Unknown`] is the one to look for: it may have happened.
-    #[track_caller]
     pub fn commit(self) -> impl Future<Output = Result<(), Error>> + Send {
         let bounds = Bounds::here();
         async move {
@@ -198,7 +193,6 @@ impl Transaction {
     /// As [`commit`](Self::commit), with the outcome as a value. A waiter that is stopped before the moment from which on it
     /// is not interrupted has [`CommitOutcome::NotCommitted`], after it [`CommitOutcome::Unknown`], at its deadline in
     /// both cases. An error of `SQLite`'s is the source of the stop in it.
-    #[track_caller]
     pub fn commit_outcome(self) -> impl Future<Output = CommitOutcome> + Send {
         let bounds = Bounds::here();
         async move {
@@ -220,7 +214,7 @@ impl Transaction {
 
     async fn end(self, call: Bounds) -> Result<(), Uncommitted> {
         let not = |stopped| Uncommitted::Stopped(CommitError::NotCommitted(stopped));
-        let bounds = polled(call, self.begun.context());
+        let bounds = call.polled().or(self.begun.context());
         let lease = match self.state {
             State::Open(lease) => lease,
             State::Over(over) => return Err(not(over.stopped(&bounds))),
