@@ -1,0 +1,353 @@
+//! The stories: each breaks something, lets the service recover, and compares.
+//!
+//! Real time on real sockets: what is asserted is what happened, not when.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::error::BoxError;
+use crate::fault::{Fault, Faults, Step};
+use crate::order::{Body, Payment, Verdict};
+use crate::process::{Place, Process};
+use crate::provider::{Fake, Mood};
+use crate::row::{Row, Seen};
+use crate::store::{Database, LEASE};
+
+/// What a request is given by its client.
+const TIMEOUT_MS: u64 = 900;
+/// How long everything may take to come to its end on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than anybody waits.
+const SLOW: Duration = Duration::from_millis(1_300);
+/// How many stories run at once.
+const AT_ONCE: usize = 4;
+
+/// One story: what goes wrong, and what the client has to see then.
+struct Plot {
+    name: String,
+    faults: Faults,
+    kill: bool,
+    mood: Mood,
+    timeout_ms: u64,
+    /// The statuses that are right; 0 is no answer.
+    right: &'static [u16],
+}
+
+impl Plot {
+    fn new(name: impl Into<String>, right: &'static [u16]) -> Self {
+        Self {
+            name: name.into(),
+            faults: Faults::default(),
+            kill: false,
+            mood: Mood::Good,
+            timeout_ms: TIMEOUT_MS,
+            right,
+        }
+    }
+
+    fn mood(mut self, mood: Mood) -> Self {
+        self.mood = mood;
+        self
+    }
+
+    fn timeout(mut self, millis: u64) -> Self {
+        self.timeout_ms = millis;
+        self
+    }
+
+    fn fault(mut self, step: Step, fault: Fault) -> Self {
+        self.name = format!("{fault} {step}");
+        self.faults = Faults::plan(step, fault);
+        self.kill = fault == Fault::Kill;
+        self
+    }
+}
+
+fn plots() -> Vec<Plot> {
+    let mut plots = vec![
+        Plot::new("nothing goes wrong", &[201]),
+        Plot::new("the provider declines", &[402]).mood(Mood::Declines),
+        Plot::new("the provider fails", &[202]).mood(Mood::Fails),
+        Plot::new("the provider is slow", &[202]).mood(Mood::Slow(SLOW)),
+        Plot::new("the provider loses its answer", &[202]).mood(Mood::LosesAnswer),
+        Plot::new("the provider is slow, and the client in a hurry", &[504])
+            .mood(Mood::Slow(SLOW))
+            .timeout(400),
+        Plot::new(
+            "the provider loses its answer, the client in a hurry",
+            &[504],
+        )
+        .mood(Mood::LosesAnswer)
+        .timeout(400),
+        Plot::new("expired on arrival", &[504]).timeout(0),
+        Plot::new("too little left to begin", &[504]).timeout(60),
+    ];
+    for step in [
+        Step::BeforeIntent,
+        Step::BeforeIntentCommit,
+        Step::DuringIntentCommit,
+        Step::AfterIntent,
+        Step::BeforeResultCommit,
+        Step::DuringResultCommit,
+        Step::BeforeAnswer,
+    ] {
+        plots.push(Plot::new("", &[504]).fault(step, Fault::Stall));
+        plots.push(Plot::new("", &[0]).fault(step, Fault::Kill));
+    }
+    plots.push(
+        Plot::new("", &[0])
+            .fault(Step::AfterIntent, Fault::Kill)
+            .mood(Mood::LosesAnswer),
+    );
+    if let Some(plot) = plots.last_mut() {
+        plot.name.push_str(", then no answer");
+    }
+    plots
+}
+
+/// The world the stories happen in.
+struct World {
+    database: Database,
+    dir: PathBuf,
+    fake: Fake,
+    provider: String,
+    client: reqwest::Client,
+}
+
+/// Tells all of them.
+pub async fn all(database: &Database) -> Result<Vec<Row>, BoxError> {
+    let fake = Fake::default();
+    let tag = format!("{}_{:p}", std::process::id(), &raw const fake);
+    let dir = std::env::temp_dir().join(format!("deadline-ledger-{tag}"));
+    std::fs::create_dir_all(&dir)?;
+    let world = Arc::new(World {
+        database: database.clone(),
+        provider: fake.start().await?,
+        fake,
+        dir: dir.clone(),
+        client: reqwest::Client::builder()
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            .retry(reqwest::retry::never())
+            .build()?,
+    });
+    let rows = world.tell_all().await;
+    let _ = std::fs::remove_dir_all(dir);
+    rows
+}
+
+impl World {
+    async fn tell_all(self: Arc<Self>) -> Result<Vec<Row>, BoxError> {
+        let slots = Arc::new(tokio::sync::Semaphore::new(AT_ONCE));
+        let telling: Vec<_> = plots()
+            .into_iter()
+            .enumerate()
+            .map(|(number, plot)| {
+                let (world, slots) = (self.clone(), slots.clone());
+                tokio::spawn(async move {
+                    let _slot = slots.acquire().await?;
+                    world.tell(number, plot).await
+                })
+            })
+            .collect();
+        let mut rows = Vec::new();
+        for story in telling {
+            rows.push(story.await??);
+        }
+        rows.push(self.at_the_same_time(rows.len()).await?);
+        Ok(rows)
+    }
+
+    async fn tell(&self, number: usize, plot: Plot) -> Result<Row, BoxError> {
+        let key = format!("key-{number}");
+        let place = self.place(number);
+        self.fake.expect(&key, plot.mood);
+        let mut process = Process::start(&place, &self.provider, plot.faults.clone()).await?;
+        let saw = if plot.kill {
+            let request = self.pay(process.address, &key, 500, plot.timeout_ms);
+            let request = tokio::spawn(request);
+            tokio::time::timeout(PATIENCE, plot.faults.killed()).await?;
+            process.kill();
+            let saw = request.await?;
+            process = Process::start(&place, &self.provider, Faults::default()).await?;
+            saw
+        } else {
+            self.pay(process.address, &key, 500, plot.timeout_ms).await
+        };
+        let after = self.reconciled(process.address, &key).await?;
+        let other = self.pay(process.address, &key, 501, TIMEOUT_MS).await;
+        // If nothing was known of it, that one took the key.
+        let again = if after.is_some() {
+            self.pay_until_settled(process.address, &key, 500).await
+        } else {
+            other.clone()
+        };
+        let mut row = Row {
+            story: plot.name,
+            saw,
+            after,
+            again,
+            provider: self.fake.seen(&key),
+            problems: Vec::new(),
+        };
+        row.judge(self.fake.charge(&key).as_deref());
+        if !plot.right.contains(&row.saw.status()) {
+            let text = format!("the client saw {} instead of {:?}", row.saw, plot.right);
+            row.problem(text);
+        }
+        if row.after.is_some() && other.status() != 422 {
+            row.problem(format!("another order under the same key: {other}"));
+        }
+        let verdict = row.again.payment().and_then(|payment| payment.verdict);
+        let declined = verdict == Some(Verdict::Declined);
+        if row.charged() != usize::from(!declined) {
+            let text = format!("{} charges in the end, {verdict:?}", row.charged());
+            row.problem(text);
+        }
+        Ok(row)
+    }
+
+    /// Ten clients with one key, and the provider takes its time.
+    async fn at_the_same_time(&self, number: usize) -> Result<Row, BoxError> {
+        let key = format!("key-{number}");
+        self.fake
+            .expect(&key, Mood::Slow(Duration::from_millis(200)));
+        let process =
+            Process::start(&self.place(number), &self.provider, Faults::default()).await?;
+        let clients: Vec<_> = (0..10)
+            .map(|_| tokio::spawn(self.pay(process.address, &key, 500, TIMEOUT_MS)))
+            .collect();
+        let (mut saw, mut conflicts, mut strange) = (Seen::Nothing, 0, Vec::new());
+        for client in clients {
+            match client.await? {
+                Seen::Answer { status: 409, .. } => conflicts += 1,
+                seen if seen.status() == 201 => saw = seen,
+                seen => strange.push(seen),
+            }
+        }
+        let after = self.reconciled(process.address, &key).await?;
+        let again = self.pay_until_settled(process.address, &key, 500).await;
+        let mut row = Row {
+            story: format!("ten at the same time: {conflicts} of them see 409"),
+            saw,
+            after,
+            again,
+            provider: self.fake.seen(&key),
+            problems: Vec::new(),
+        };
+        row.judge(self.fake.charge(&key).as_deref());
+        if row.charged() != 1 || row.provider.0 != 1 || !strange.is_empty() {
+            let text = format!("not one call and one charge, or somebody saw {strange:?}");
+            row.problem(text);
+        }
+        Ok(row)
+    }
+
+    fn place(&self, number: usize) -> Place {
+        match &self.database {
+            Database::Sqlite => Place::File(self.dir.join(format!("{number}.db"))),
+            Database::Postgres(url) => {
+                let unique = self.dir.file_name().unwrap_or_default().to_string_lossy();
+                let unique = unique.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                Place::Schema {
+                    url: url.clone(),
+                    name: format!("{unique}_{number}"),
+                }
+            }
+        }
+    }
+
+    fn pay(
+        &self,
+        address: SocketAddr,
+        key: &str,
+        cents: i64,
+        timeout_ms: u64,
+    ) -> impl Future<Output = Seen> + Send + 'static {
+        let body = Body {
+            account: "ada".into(),
+            cents,
+        };
+        let request = self
+            .client
+            .post(format!("http://{address}/payments"))
+            .header("idempotency-key", key)
+            .header("x-request-timeout-ms", timeout_ms)
+            .json(&body)
+            .timeout(PATIENCE);
+        seen(request)
+    }
+
+    /// Sends the same again for as long as it is told to come back.
+    async fn pay_until_settled(&self, address: SocketAddr, key: &str, cents: i64) -> Seen {
+        let start = Instant::now();
+        loop {
+            let seen = self.pay(address, key, cents, TIMEOUT_MS).await;
+            if !matches!(seen.status(), 202 | 409) || start.elapsed() > PATIENCE {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// What the service says when it has brought to its end what it knows of.
+    async fn reconciled(
+        &self,
+        address: SocketAddr,
+        key: &str,
+    ) -> Result<Option<Payment>, BoxError> {
+        let start = Instant::now();
+        loop {
+            let request = self
+                .client
+                .get(format!("http://{address}/payments/{key}"))
+                .timeout(PATIENCE);
+            let seen = seen(request).await;
+            let payment = seen.payment();
+            match (seen.status(), &payment) {
+                (200, Some(Payment { verdict: None, .. })) if start.elapsed() < PATIENCE => {}
+                (200, _) => return Ok(payment),
+                // It may still be on its way: a commit whose client was cut off.
+                (404, _) if start.elapsed() < LEASE => {}
+                (404, _) => return Ok(None),
+                _ if start.elapsed() < PATIENCE => {}
+                _ => return Err(format!("GET /payments/{key}: {seen}").into()),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+async fn seen(request: reqwest::RequestBuilder) -> Seen {
+    let Ok(answer) = request.send().await else {
+        return Seen::Nothing;
+    };
+    let header = |name: &str| {
+        let value = answer.headers().get(name)?.to_str().ok()?;
+        Some(value.to_owned())
+    };
+    let (status, cause) = (answer.status().as_u16(), header("x-deadline-cause"));
+    let replayed = header("idempotent-replayed").is_some();
+    let Ok(text) = answer.text().await else {
+        return Seen::Nothing;
+    };
+    Seen::Answer {
+        status,
+        cause,
+        payment: payment(&text),
+        replayed,
+    }
+}
+
+fn payment(text: &str) -> Option<Payment> {
+    let json: Value = serde_json::from_str(text).ok()?;
+    let charge = json["charge"].as_str().map(str::to_owned);
+    Some(Payment {
+        key: json["key"].as_str()?.to_owned(),
+        verdict: Verdict::from_columns(json["status"].as_str()?, charge),
+    })
+}
