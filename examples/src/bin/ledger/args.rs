@@ -8,13 +8,14 @@ pub struct Args {
 }
 
 pub const USAGE: &str = "\
-usage: ledger [--postgres URL]
+usage: ledger [--postgres [URL]]
 
-  --postgres URL  keep the ledger there instead of in SQLite files, for example postgres://postgres@127.0.0.1/test;
-                  it makes schemas of its own";
+  --postgres      keep the ledger in a Postgres server of its own instead of in SQLite files
+  --postgres URL  keep it in that database, in schemas of its own; for example postgres://postgres@127.0.0.1/test";
 
 impl Args {
-    pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut args = args.peekable();
         let mut parsed = Self {
             database: Database::Sqlite,
             help: false,
@@ -22,10 +23,8 @@ impl Args {
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "--postgres" => {
-                    let url = args.next().ok_or(
-                        "--postgres needs a URL, as in postgres://postgres@127.0.0.1/test",
-                    )?;
-                    parsed.database = Database::Postgres(url);
+                    let url = args.next_if(|next| !next.starts_with('-'));
+                    parsed.database = url.map_or(Database::OwnPostgres, Database::Postgres);
                 }
                 "--help" | "-h" => parsed.help = true,
                 other => return Err(format!("unknown argument `{other}`\n\n{USAGE}")),

@@ -88,6 +88,11 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn nor_on_a_server() {
+        no_promise_is_broken(Database::OwnPostgres).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn nothing_is_paid_twice_lost_or_falsely_called_paid() {
         no_promise_is_broken(Database::Sqlite).await;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::order::Payment;
+use crate::order::{Payment, Verdict};
 
 #[derive(Debug)]
 pub struct Row {
@@ -13,8 +13,10 @@ pub struct Row {
     pub after: Option<Payment>,
     /// What the client saw when it sent the same again.
     pub again: Seen,
-    /// How often the provider was asked and how often it took money, in the end.
-    pub provider: (usize, usize),
+    /// How often the provider was asked, in the end.
+    pub asked: usize,
+    /// Every time that it took money.
+    pub charges: Vec<String>,
     pub problems: Vec<String>,
 }
 
@@ -36,14 +38,13 @@ story                                                  the client saw           
 
 impl Row {
     pub const fn charged(&self) -> usize {
-        self.provider.1
+        self.charges.len()
     }
 
     /// What must never be, whatever happened.
-    pub fn judge(&mut self, charge: Option<&str>) {
-        let (_, charges) = self.provider;
-        if charges > 1 {
-            self.problem(format!("double payment: {charges} charges"));
+    pub fn judge(&mut self) {
+        if self.charged() > 1 {
+            self.problem(format!("double payment: {:?}", self.charges));
         }
         for (when, payment) in [
             ("the client saw", self.saw.payment()),
@@ -51,9 +52,11 @@ impl Row {
             ("the client saw again", self.again.payment()),
         ] {
             let claimed = payment.as_ref().and_then(Payment::charge);
-            if claimed.is_some() && claimed != charge {
+            let made = |charge: &str| self.charges.iter().any(|made| made == charge);
+            if claimed.is_some_and(|charge| !made(charge)) {
+                let charges = &self.charges;
                 self.problem(format!(
-                    "false paid: {when} {claimed:?}, charged is {charge:?}"
+                    "false paid: {when} {claimed:?}, made are {charges:?}"
                 ));
             }
         }
@@ -68,14 +71,17 @@ impl Row {
         {
             self.problem("lost intent: it is there and is not brought to its end".into());
         }
-        if charges > 0
-            && self
-                .again
-                .payment()
-                .and_then(|payment| payment.verdict)
-                .is_none()
-        {
-            self.problem("lost intent: charged, and nobody is told".into());
+        let verdict = self.again.payment().and_then(|payment| payment.verdict);
+        let settled = match &verdict {
+            Some(Verdict::Paid(_)) => self.charged() == 1,
+            Some(Verdict::Declined) => self.charged() == 0,
+            None => false,
+        };
+        if !settled {
+            let charges = &self.charges;
+            self.problem(format!(
+                "in the end the client has {verdict:?} and {charges:?} were made"
+            ));
         }
     }
 
@@ -127,7 +133,7 @@ impl fmt::Display for Seen {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let after = self.after.as_ref().map_or("unknown", Payment::status);
-        let (asked, charges) = self.provider;
+        let (asked, charges) = (self.asked, self.charged());
         write!(
             f,
             "{:<53}  {:<28}  {after:<15}  {:<16}  {asked:>5}  {charges:>7}",

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use deadline_tests::postgres::Server;
 use serde_json::Value;
 
 use crate::error::BoxError;
 use crate::fault::{Fault, Faults, Step};
-use crate::order::{Body, Payment, Verdict};
+use crate::order::{Body, Order, Payment, Verdict};
 use crate::process::{Place, Process};
 use crate::provider::{Fake, Mood};
 use crate::row::{Row, Seen};
@@ -30,23 +31,30 @@ const AT_ONCE: usize = 4;
 struct Plot {
     name: String,
     faults: Faults,
-    kill: bool,
     mood: Mood,
     timeout_ms: u64,
-    /// The statuses that are right; 0 is no answer.
-    right: &'static [u16],
+    /// The status that is right; 0 is no answer.
+    right: u16,
+    /// Whether the order has to be known afterwards; `None` where both are right.
+    known: Option<bool>,
 }
 
 impl Plot {
-    fn new(name: impl Into<String>, right: &'static [u16]) -> Self {
+    fn new(name: impl Into<String>, right: u16) -> Self {
         Self {
             name: name.into(),
             faults: Faults::default(),
-            kill: false,
             mood: Mood::Good,
             timeout_ms: TIMEOUT_MS,
             right,
+            known: Some(true),
         }
+    }
+
+    /// The order never comes to be known.
+    fn unknown(mut self) -> Self {
+        self.known = Some(false);
+        self
     }
 
     fn mood(mut self, mood: Mood) -> Self {
@@ -62,29 +70,33 @@ impl Plot {
     fn fault(mut self, step: Step, fault: Fault) -> Self {
         self.name = format!("{fault} {step}");
         self.faults = Faults::plan(step, fault);
-        self.kill = fault == Fault::Kill;
+        self.known = match step {
+            Step::BeforeIntent | Step::BeforeIntentCommit => Some(false),
+            // Nobody can say.
+            Step::DuringIntentCommit => None,
+            _ => Some(true),
+        };
         self
     }
 }
 
 fn plots() -> Vec<Plot> {
     let mut plots = vec![
-        Plot::new("nothing goes wrong", &[201]),
-        Plot::new("the provider declines", &[402]).mood(Mood::Declines),
-        Plot::new("the provider fails", &[202]).mood(Mood::Fails),
-        Plot::new("the provider is slow", &[202]).mood(Mood::Slow(SLOW)),
-        Plot::new("the provider loses its answer", &[202]).mood(Mood::LosesAnswer),
-        Plot::new("the provider is slow, and the client in a hurry", &[504])
+        Plot::new("nothing goes wrong", 201),
+        Plot::new("the provider declines", 402).mood(Mood::Declines),
+        Plot::new("the provider fails", 202).mood(Mood::Fails),
+        Plot::new("the provider is slow", 202).mood(Mood::Slow(SLOW)),
+        Plot::new("the provider loses its answer", 202).mood(Mood::LosesAnswer),
+        Plot::new("the provider is slow, and the client in a hurry", 504)
             .mood(Mood::Slow(SLOW))
             .timeout(400),
-        Plot::new(
-            "the provider loses its answer, the client in a hurry",
-            &[504],
-        )
-        .mood(Mood::LosesAnswer)
-        .timeout(400),
-        Plot::new("expired on arrival", &[504]).timeout(0),
-        Plot::new("too little left to begin", &[504]).timeout(60),
+        Plot::new("the provider loses its answer, the client in a hurry", 504)
+            .mood(Mood::LosesAnswer)
+            .timeout(400),
+        Plot::new("expired on arrival", 504).timeout(0).unknown(),
+        Plot::new("too little left to begin", 504)
+            .timeout(60)
+            .unknown(),
     ];
     for step in [
         Step::BeforeIntent,
@@ -95,11 +107,11 @@ fn plots() -> Vec<Plot> {
         Step::DuringResultCommit,
         Step::BeforeAnswer,
     ] {
-        plots.push(Plot::new("", &[504]).fault(step, Fault::Stall));
-        plots.push(Plot::new("", &[0]).fault(step, Fault::Kill));
+        plots.push(Plot::new("", 504).fault(step, Fault::Stall));
+        plots.push(Plot::new("", 0).fault(step, Fault::Kill));
     }
     plots.push(
-        Plot::new("", &[0])
+        Plot::new("", 0)
             .fault(Step::AfterIntent, Fault::Kill)
             .mood(Mood::LosesAnswer),
     );
@@ -111,7 +123,8 @@ fn plots() -> Vec<Plot> {
 
 /// The world the stories happen in.
 struct World {
-    database: Database,
+    /// The URL of a database, if it is not files.
+    postgres: Option<String>,
     dir: PathBuf,
     fake: Fake,
     provider: String,
@@ -120,12 +133,20 @@ struct World {
 
 /// Tells all of them.
 pub async fn all(database: &Database) -> Result<Vec<Row>, BoxError> {
+    let (postgres, _server) = match database {
+        Database::Sqlite => (None, None),
+        Database::Postgres(url) => (Some(url.clone()), None),
+        Database::OwnPostgres => {
+            let server = tokio::task::spawn_blocking(Server::start).await?;
+            (Some(server.url()), Some(server))
+        }
+    };
     let fake = Fake::default();
     let tag = format!("{}_{:p}", std::process::id(), &raw const fake);
     let dir = std::env::temp_dir().join(format!("deadline-ledger-{tag}"));
     std::fs::create_dir_all(&dir)?;
     let world = Arc::new(World {
-        database: database.clone(),
+        postgres,
         provider: fake.start().await?,
         fake,
         dir: dir.clone(),
@@ -163,63 +184,46 @@ impl World {
     }
 
     async fn tell(&self, number: usize, plot: Plot) -> Result<Row, BoxError> {
-        let key = format!("key-{number}");
+        let order = order(number);
         let place = self.place(number);
-        self.fake.expect(&key, plot.mood);
+        self.fake.expect(&order.body.account, plot.mood);
         let mut process = Process::start(&place, &self.provider, plot.faults.clone()).await?;
-        let saw = if plot.kill {
-            let request = self.pay(process.address, &key, 500, plot.timeout_ms);
-            let request = tokio::spawn(request);
-            tokio::time::timeout(PATIENCE, plot.faults.killed()).await?;
-            process.kill();
-            let saw = request.await?;
-            process = Process::start(&place, &self.provider, Faults::default()).await?;
-            saw
-        } else {
-            self.pay(process.address, &key, 500, plot.timeout_ms).await
+        let mut request = tokio::spawn(self.pay(process.address, &order, plot.timeout_ms));
+        let saw = tokio::select! {
+            () = plot.faults.killed() => {
+                process.kill();
+                process = Process::start(&place, &self.provider, Faults::default()).await?;
+                request.await?
+            }
+            saw = &mut request => saw?,
         };
-        let after = self.reconciled(process.address, &key).await?;
-        let other = self.pay(process.address, &key, 501, TIMEOUT_MS).await;
-        // If nothing was known of it, that one took the key.
-        let again = if after.is_some() {
-            self.pay_until_settled(process.address, &key, 500).await
-        } else {
-            other.clone()
-        };
-        let mut row = Row {
-            story: plot.name,
-            saw,
-            after,
-            again,
-            provider: self.fake.seen(&key),
-            problems: Vec::new(),
-        };
-        row.judge(self.fake.charge(&key).as_deref());
-        if !plot.right.contains(&row.saw.status()) {
-            let text = format!("the client saw {} instead of {:?}", row.saw, plot.right);
+        let mut row = self
+            .compare(plot.name, saw, process.address, &order)
+            .await?;
+        if row.saw.status() != plot.right {
+            let text = format!("the client saw {} instead of {}", row.saw, plot.right);
             row.problem(text);
         }
-        if row.after.is_some() && other.status() != 422 {
-            row.problem(format!("another order under the same key: {other}"));
-        }
-        let verdict = row.again.payment().and_then(|payment| payment.verdict);
-        let declined = verdict == Some(Verdict::Declined);
-        if row.charged() != usize::from(!declined) {
-            let text = format!("{} charges in the end, {verdict:?}", row.charged());
-            row.problem(text);
+        if plot.known.is_some_and(|known| known != row.after.is_some()) {
+            let what = if row.after.is_some() {
+                "known"
+            } else {
+                "lost intent: unknown"
+            };
+            row.problem(format!("afterwards the order is {what}"));
         }
         Ok(row)
     }
 
     /// Ten clients with one key, and the provider takes its time.
     async fn at_the_same_time(&self, number: usize) -> Result<Row, BoxError> {
-        let key = format!("key-{number}");
-        self.fake
-            .expect(&key, Mood::Slow(Duration::from_millis(200)));
+        let order = order(number);
+        let mood = Mood::Slow(Duration::from_millis(200));
+        self.fake.expect(&order.body.account, mood);
         let process =
             Process::start(&self.place(number), &self.provider, Faults::default()).await?;
         let clients: Vec<_> = (0..10)
-            .map(|_| tokio::spawn(self.pay(process.address, &key, 500, TIMEOUT_MS)))
+            .map(|_| tokio::spawn(self.pay(process.address, &order, TIMEOUT_MS)))
             .collect();
         let (mut saw, mut conflicts, mut strange) = (Seen::Nothing, 0, Vec::new());
         for client in clients {
@@ -229,28 +233,47 @@ impl World {
                 seen => strange.push(seen),
             }
         }
-        let after = self.reconciled(process.address, &key).await?;
-        let again = self.pay_until_settled(process.address, &key, 500).await;
+        let story = format!("ten at the same time: {conflicts} of them see 409");
+        let mut row = self.compare(story, saw, process.address, &order).await?;
+        if row.asked != 1 || !strange.is_empty() {
+            row.problem(format!("not one call, or somebody saw {strange:?}"));
+        }
+        Ok(row)
+    }
+
+    /// What became of it, and what a client is told that sends the same again, or something else under the same key.
+    async fn compare(
+        &self,
+        story: String,
+        saw: Seen,
+        address: SocketAddr,
+        order: &Order,
+    ) -> Result<Row, BoxError> {
+        let after = self.reconciled(address, &order.key).await?;
+        let again = self.pay_until_settled(address, order).await;
+        let mut other = order.clone();
+        other.body.cents += 1;
+        let other = self.pay(address, &other, TIMEOUT_MS).await;
         let mut row = Row {
-            story: format!("ten at the same time: {conflicts} of them see 409"),
+            story,
             saw,
             after,
             again,
-            provider: self.fake.seen(&key),
+            asked: self.fake.asked(&order.body.account),
+            charges: self.fake.charges(&order.body.account),
             problems: Vec::new(),
         };
-        row.judge(self.fake.charge(&key).as_deref());
-        if row.charged() != 1 || row.provider.0 != 1 || !strange.is_empty() {
-            let text = format!("not one call and one charge, or somebody saw {strange:?}");
-            row.problem(text);
+        row.judge();
+        if other.status() != 422 {
+            row.problem(format!("another order under the same key: {other}"));
         }
         Ok(row)
     }
 
     fn place(&self, number: usize) -> Place {
-        match &self.database {
-            Database::Sqlite => Place::File(self.dir.join(format!("{number}.db"))),
-            Database::Postgres(url) => {
+        match &self.postgres {
+            None => Place::File(self.dir.join(format!("{number}.db"))),
+            Some(url) => {
                 let unique = self.dir.file_name().unwrap_or_default().to_string_lossy();
                 let unique = unique.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
                 Place::Schema {
@@ -264,29 +287,24 @@ impl World {
     fn pay(
         &self,
         address: SocketAddr,
-        key: &str,
-        cents: i64,
+        order: &Order,
         timeout_ms: u64,
-    ) -> impl Future<Output = Seen> + Send + 'static {
-        let body = Body {
-            account: "ada".into(),
-            cents,
-        };
+    ) -> impl Future<Output = Seen> + Send + use<> {
         let request = self
             .client
             .post(format!("http://{address}/payments"))
-            .header("idempotency-key", key)
+            .header("idempotency-key", &order.key)
             .header("x-request-timeout-ms", timeout_ms)
-            .json(&body)
+            .json(&order.body)
             .timeout(PATIENCE);
         seen(request)
     }
 
     /// Sends the same again for as long as it is told to come back.
-    async fn pay_until_settled(&self, address: SocketAddr, key: &str, cents: i64) -> Seen {
+    async fn pay_until_settled(&self, address: SocketAddr, order: &Order) -> Seen {
         let start = Instant::now();
         loop {
-            let seen = self.pay(address, key, cents, TIMEOUT_MS).await;
+            let seen = self.pay(address, order, TIMEOUT_MS).await;
             if !matches!(seen.status(), 202 | 409) || start.elapsed() > PATIENCE {
                 return seen;
             }
@@ -319,6 +337,17 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+}
+
+/// The order of one story; its account is in no other.
+fn order(number: usize) -> Order {
+    Order {
+        key: format!("key-{number}"),
+        body: Body {
+            account: format!("account-{number}"),
+            cents: 500,
+        },
     }
 }
 

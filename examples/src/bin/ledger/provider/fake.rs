@@ -28,16 +28,21 @@ pub enum Mood {
 }
 
 #[derive(Clone, Default)]
-pub struct Fake(Arc<Mutex<HashMap<String, Account>>>);
+pub struct Fake(Arc<Mutex<Books>>);
 
-/// What it knows of one key.
+#[derive(Default)]
+struct Books {
+    /// What it answered to each key: this is all it goes by.
+    charges: HashMap<String, String>,
+    /// Whose money it took, whatever the key: this is what is counted here.
+    accounts: HashMap<String, Account>,
+}
+
 #[derive(Default)]
 struct Account {
     mood: Option<Mood>,
     calls: usize,
-    charge: Option<String>,
-    /// How often it took money. More than one would be its fault: it is here to be counted.
-    charges: usize,
+    charges: Vec<String>,
 }
 
 impl Fake {
@@ -56,41 +61,51 @@ impl Fake {
         Ok(format!("http://{address}/charges"))
     }
 
-    pub fn expect(&self, key: &str, mood: Mood) {
-        self.with(key, |account| account.mood = Some(mood));
+    /// How the account's first request is taken.
+    pub fn expect(&self, account: &str, mood: Mood) {
+        self.with(|books| books.account(account).mood = Some(mood));
     }
 
-    /// How often it was asked, and how often it took money.
-    pub fn seen(&self, key: &str) -> (usize, usize) {
-        self.with(key, |account| (account.calls, account.charges))
+    /// How often it was asked to take the account's money.
+    pub fn asked(&self, account: &str) -> usize {
+        self.with(|books| books.account(account).calls)
     }
 
-    pub fn charge(&self, key: &str) -> Option<String> {
-        self.with(key, |account| account.charge.clone())
+    /// Every time that it took the account's money.
+    pub fn charges(&self, account: &str) -> Vec<String> {
+        self.with(|books| books.account(account).charges.clone())
     }
 
-    fn take_money(&self, key: &str) -> String {
-        self.with(key, |account| {
-            if account.charge.is_none() {
-                account.charges += 1;
-                account.charge = Some(format!("ch_{key}"));
+    fn take_money(&self, key: &str, account: &str) -> String {
+        self.with(|books| {
+            if let Some(charge) = books.charges.get(key) {
+                return charge.clone();
             }
-            account.charge.clone().unwrap_or_default()
+            let charge = format!("ch_{}", books.charges.len() + 1);
+            books.charges.insert(key.to_owned(), charge.clone());
+            books.account(account).charges.push(charge.clone());
+            charge
         })
     }
 
-    fn with<R>(&self, key: &str, use_it: impl FnOnce(&mut Account) -> R) -> R {
-        let mut accounts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        use_it(accounts.entry(key.to_owned()).or_default())
+    fn with<R>(&self, use_them: impl FnOnce(&mut Books) -> R) -> R {
+        use_them(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-async fn take(State(fake): State<Fake>, headers: HeaderMap, Json(_): Json<Body>) -> Response {
+impl Books {
+    fn account(&mut self, name: &str) -> &mut Account {
+        self.accounts.entry(name.to_owned()).or_default()
+    }
+}
+
+async fn take(State(fake): State<Fake>, headers: HeaderMap, Json(body): Json<Body>) -> Response {
     let key = headers.get("idempotency-key").map(|key| key.to_str());
     let Some(Ok(key)) = key else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    let mood = fake.with(key, |account| {
+    let mood = fake.with(|books| {
+        let account = books.account(&body.account);
         account.calls += 1;
         account.mood.take().unwrap_or(Mood::Good)
     });
@@ -98,24 +113,24 @@ async fn take(State(fake): State<Fake>, headers: HeaderMap, Json(_): Json<Body>)
         Mood::Good => {}
         Mood::Slow(duration) => {
             // A task of its own: it does not stop because its caller has gone.
-            let (fake, key) = (fake.clone(), key.to_owned());
+            let (fake, key, account) = (fake.clone(), key.to_owned(), body.account.clone());
             let taken = tokio::spawn(async move {
                 tokio::time::sleep(duration).await;
-                fake.take_money(&key);
+                fake.take_money(&key, &account);
             });
             let _ = taken.await;
         }
         Mood::Fails => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         Mood::LosesAnswer => {
-            fake.take_money(key);
+            fake.take_money(key, &body.account);
             std::future::pending::<()>().await;
         }
         Mood::Declines => {
             // A decision, so it stands when it is asked again.
-            fake.with(key, |account| account.mood = Some(Mood::Declines));
+            fake.expect(&body.account, Mood::Declines);
             return StatusCode::PAYMENT_REQUIRED.into_response();
         }
     }
-    let charge = fake.take_money(key);
+    let charge = fake.take_money(key, &body.account);
     (StatusCode::CREATED, Json(json!({ "charge": charge }))).into_response()
 }

@@ -53,8 +53,10 @@ pub trait Store: Clone + Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Database {
     Sqlite,
-    /// A server, by the URL of a database in which the story may make schemas of its own.
+    /// By the URL of a database in which the story may make schemas of its own.
     Postgres(String),
+    /// A server that the story starts.
+    OwnPostgres,
 }
 
 /// An order as it lies there, and until when somebody has it for itself; `None` when it has been brought to its end.
