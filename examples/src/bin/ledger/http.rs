@@ -25,7 +25,7 @@ use crate::service::Service;
 use crate::store::Store;
 
 /// The most a request may take, whatever its client says.
-const MAX: Duration = Duration::from_millis(1_200);
+const MAX: Duration = Duration::from_secs(8);
 
 pub fn app<S: Store>(service: Service<S>) -> Router {
     let policy = Policy::new()

@@ -28,7 +28,7 @@ impl<S: Store> Service<S> {
     /// The order is durable before the provider is asked. From then on it will be brought to its end, by us or by the
     /// [`outbox`](crate::outbox), whatever the client hears. The reserve is for settling: what the provider has said is
     /// worth more than the time it took.
-    #[deadline(min = "50ms", reserve = "150ms")]
+    #[deadline(min = "50ms", reserve = "600ms")]
     pub async fn pay(&self, order: &Order) -> Result<Answer, AppError> {
         self.faults.at(Step::BeforeIntent).await;
         match self.store.take(order).await? {
@@ -48,11 +48,13 @@ impl<S: Store> Service<S> {
             // The request is not over, only the provider was too slow for us or failed: that is an answer.
             Err(error) if Context::current().check().is_ok() => {
                 tracing::info!(%error, "left to the outbox");
+                // If not even that can be done, its time runs out by itself.
+                let _ = self.store.leave(&order.key).await;
                 return Ok(Answer::pending(order));
             }
             Err(error) => return Err(error.into()),
         };
-        #[shield("100ms")]
+        #[shield("500ms")]
         self.store.settle(&order.key, &verdict).await?;
         self.faults.at(Step::BeforeAnswer).await;
         Ok(Answer {
@@ -65,13 +67,18 @@ impl<S: Store> Service<S> {
     }
 
     /// Brings one order to its end that was left behind; false if there is none.
-    #[deadline(budget = "2s", min = "50ms")]
+    #[deadline(budget = "3s", min = "50ms")]
     pub async fn bring_one_to_its_end(&self) -> Result<bool, BoxError> {
         let Some(order) = self.store.take_left().await? else {
             return Ok(false);
         };
-        let verdict = self.provider.charge(&order).await?;
-        self.store.settle(&order.key, &verdict).await?;
+        match self.provider.charge(&order).await {
+            Ok(verdict) => self.store.settle(&order.key, &verdict).await?,
+            Err(error) => {
+                tracing::info!(%error, "left again");
+                self.store.leave(&order.key).await?;
+            }
+        }
         Ok(true)
     }
 }

@@ -16,16 +16,22 @@ use crate::order::{Body, Order, Payment, Verdict};
 use crate::process::{Place, Process};
 use crate::provider::{Fake, Mood};
 use crate::row::{Row, Seen};
-use crate::store::{Database, LEASE};
+use crate::store::{Database, MARGIN};
 
-/// What a request is given by its client.
-const TIMEOUT_MS: u64 = 900;
+/// What a request is given by its client, in milliseconds: all the time.
+const PATIENT: u64 = 6_000;
+/// Where something stalls, so that the deadline passes.
+const FAULTY: u64 = 2_000;
+/// Less than the provider takes when it is slow.
+const HURRIED: u64 = 1_500;
+/// Less than the service needs to begin.
+const TOO_LITTLE: u64 = 300;
 /// How long everything may take to come to its end on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than anybody waits.
-const SLOW: Duration = Duration::from_millis(1_300);
+const SLOW: Duration = Duration::from_millis(2_500);
 /// How many stories run at once.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 
 /// One story: what goes wrong, and what the client has to see then.
 struct Plot {
@@ -45,7 +51,7 @@ impl Plot {
             name: name.into(),
             faults: Faults::default(),
             mood: Mood::Good,
-            timeout_ms: TIMEOUT_MS,
+            timeout_ms: PATIENT,
             right,
             known: Some(true),
         }
@@ -70,6 +76,7 @@ impl Plot {
     fn fault(mut self, step: Step, fault: Fault) -> Self {
         self.name = format!("{fault} {step}");
         self.faults = Faults::plan(step, fault);
+        self.timeout_ms = FAULTY;
         self.known = match step {
             Step::BeforeIntent | Step::BeforeIntentCommit => Some(false),
             // Nobody can say.
@@ -89,13 +96,13 @@ fn plots() -> Vec<Plot> {
         Plot::new("the provider loses its answer", 202).mood(Mood::LosesAnswer),
         Plot::new("the provider is slow, and the client in a hurry", 504)
             .mood(Mood::Slow(SLOW))
-            .timeout(400),
+            .timeout(HURRIED),
         Plot::new("the provider loses its answer, the client in a hurry", 504)
             .mood(Mood::LosesAnswer)
-            .timeout(400),
+            .timeout(HURRIED),
         Plot::new("expired on arrival", 504).timeout(0).unknown(),
         Plot::new("too little left to begin", 504)
-            .timeout(60)
+            .timeout(TOO_LITTLE)
             .unknown(),
     ];
     for step in [
@@ -223,7 +230,7 @@ impl World {
         let process =
             Process::start(&self.place(number), &self.provider, Faults::default()).await?;
         let clients: Vec<_> = (0..10)
-            .map(|_| tokio::spawn(self.pay(process.address, &order, TIMEOUT_MS)))
+            .map(|_| tokio::spawn(self.pay(process.address, &order, PATIENT)))
             .collect();
         let (mut saw, mut conflicts, mut strange) = (Seen::Nothing, 0, Vec::new());
         for client in clients {
@@ -253,7 +260,7 @@ impl World {
         let again = self.pay_until_settled(address, order).await;
         let mut other = order.clone();
         other.body.cents += 1;
-        let other = self.pay(address, &other, TIMEOUT_MS).await;
+        let other = self.pay(address, &other, PATIENT).await;
         let mut row = Row {
             story,
             saw,
@@ -300,12 +307,12 @@ impl World {
         seen(request)
     }
 
-    /// Sends the same again for as long as it is told to come back.
+    /// Sends the same again until it is told the end of it.
     async fn pay_until_settled(&self, address: SocketAddr, order: &Order) -> Seen {
         let start = Instant::now();
         loop {
-            let seen = self.pay(address, order, TIMEOUT_MS).await;
-            if !matches!(seen.status(), 202 | 409) || start.elapsed() > PATIENCE {
+            let seen = self.pay(address, order, PATIENT).await;
+            if matches!(seen.status(), 201 | 402) || start.elapsed() > PATIENCE {
                 return seen;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -330,7 +337,7 @@ impl World {
                 (200, Some(Payment { verdict: None, .. })) if start.elapsed() < PATIENCE => {}
                 (200, _) => return Ok(payment),
                 // It may still be on its way: a commit whose client was cut off.
-                (404, _) if start.elapsed() < LEASE => {}
+                (404, _) if start.elapsed() < MARGIN => {}
                 (404, _) => return Ok(None),
                 _ if start.elapsed() < PATIENCE => {}
                 _ => return Err(format!("GET /payments/{key}: {seen}").into()),

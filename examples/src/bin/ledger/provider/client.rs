@@ -34,7 +34,7 @@ impl Provider {
     ///
     /// An error says nothing about whether it was taken. The order's key goes along, the same each time, so that it
     /// may be asked again until it has said.
-    #[deadline(budget = "400ms", min = "20ms")]
+    #[deadline(budget = "1s", min = "20ms")]
     pub async fn charge(&self, order: &Order) -> Result<Verdict, BoxError> {
         let request = self.client.post(&self.url).json(&order.body);
         let answer = request

@@ -9,14 +9,19 @@ mod sqlite;
 use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use deadline_runtime::Context;
+
 pub use self::postgres::Postgres;
 pub use self::sqlite::Sqlite;
 use crate::error::BoxError;
 use crate::order::{Order, Payment, Verdict};
 
-/// How long whoever took an entry has it for itself. More than a request may take; short, because this is also how long
-/// everybody waits after a crash.
-pub const LEASE: Duration = Duration::from_millis(1_500);
+/// Longer than whoever took an entry may still work on it after its work should have ended: its reserve, and a moment.
+pub const MARGIN: Duration = Duration::from_millis(800);
+/// Until an entry that was left is looked at again.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Where there is no deadline.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// What became of an attempt to take an order.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,6 +49,9 @@ pub trait Store: Clone + Send + Sync + 'static {
         key: &str,
         verdict: &Verdict,
     ) -> impl Future<Output = Result<(), BoxError>> + Send;
+
+    /// Gives an entry back that could not be brought to its end.
+    fn leave(&self, key: &str) -> impl Future<Output = Result<(), BoxError>> + Send;
 
     /// What is known of a payment.
     fn find(&self, key: &str) -> impl Future<Output = Result<Option<Payment>, BoxError>> + Send;
@@ -85,9 +93,16 @@ fn now() -> i64 {
     millis(since.unwrap_or_default())
 }
 
-/// Until when an entry that is taken now belongs to whoever takes it.
+/// Until when an entry that is taken now belongs to whoever takes it: for as long as that one has time, which is also how long
+/// everybody waits if it is killed.
 fn lease(now: i64) -> i64 {
-    now.saturating_add(millis(LEASE))
+    let left = Context::current().remaining().unwrap_or(LONGEST);
+    now.saturating_add(millis(left.saturating_add(MARGIN)))
+}
+
+/// When an entry that is left now is looked at again.
+fn pause() -> i64 {
+    now().saturating_add(millis(PAUSE))
 }
 
 fn millis(duration: Duration) -> i64 {

@@ -4,7 +4,7 @@ use deadline_runtime::data::sqlx_postgres::Pool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Known, Store, Taken, lease, now};
+use super::{Known, Store, Taken, lease, now, pause};
 use crate::error::BoxError;
 use crate::fault::{Faults, Step};
 use crate::order::{Body, Order, Payment, Verdict};
@@ -141,6 +141,15 @@ impl Store for Postgres {
         self.faults.at(Step::BeforeResultCommit).await;
         self.faults
             .during(Step::DuringResultCommit, tx.commit())
+            .await?;
+        Ok(())
+    }
+
+    async fn leave(&self, key: &str) -> Result<(), BoxError> {
+        sqlx::query("UPDATE outbox SET taken_until = $2 WHERE key = $1")
+            .bind(key)
+            .bind(pause())
+            .execute(&self.pool)
             .await?;
         Ok(())
     }

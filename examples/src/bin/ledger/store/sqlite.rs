@@ -5,7 +5,7 @@ use std::path::Path;
 use deadline_runtime::data::sqlite::rusqlite::Row;
 use deadline_runtime::data::sqlite::{Pool, PoolOptions};
 
-use super::{Known, Store, Taken, lease, now};
+use super::{Known, Store, Taken, lease, now, pause};
 use crate::error::BoxError;
 use crate::fault::{Faults, Step};
 use crate::order::{Body, Order, Payment, Verdict};
@@ -118,6 +118,12 @@ impl Store for Sqlite {
         self.faults
             .during(Step::DuringResultCommit, tx.commit())
             .await?;
+        Ok(())
+    }
+
+    async fn leave(&self, key: &str) -> Result<(), BoxError> {
+        let sql = "UPDATE outbox SET taken_until = ?2 WHERE key = ?1";
+        self.pool.execute(sql, (key.to_owned(), pause())).await?;
         Ok(())
     }
 
