@@ -10,14 +10,11 @@ use futures::TryStreamExt as _;
 use postgres_common::{Db, ms, request, stop_of};
 use sqlx::{Error, Executor as _};
 
-const MT: &str = "a runtime with threads";
-
 /// What is late on a machine that is busy with other things.
 const SLACK: Duration = Duration::from_millis(400);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_context_it_is_sqlx() {
-    let _ = MT;
     let db = Db::new().await;
     let pool = db.pool(2);
     pool.execute("CREATE TABLE t (v int)").await.unwrap();
@@ -297,11 +294,7 @@ async fn a_query_future_that_is_dropped_is_cancelled_as_well() {
     let query = pool.execute("SELECT pg_sleep(5)");
     // By a limit that we know nothing of.
     let cx = request(10_000);
-    assert!(
-        tokio::time::timeout(ms(50), cx.run(async { query.await }))
-            .await
-            .is_err()
-    );
+    assert!(tokio::time::timeout(ms(50), cx.run(query)).await.is_err());
     let _ = cx
         .run(tokio::time::timeout(
             ms(50),
@@ -334,7 +327,7 @@ async fn who_cancelled_is_known_from_our_own_state() {
         }
     });
     db.until(ACTIVE, 1, Duration::from_secs(5)).await;
-    db.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(5)%' AND pid <> pg_backend_pid()").await;
+    db.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(5)%' AND pid <> pg_backend_pid()").await;
     let error = running.await.unwrap().unwrap_err();
     assert_eq!(stop_of(&error), (Cause::DependencyFailed, Phase::Database));
     let source = std::error::Error::source(Stopped::find(&error).unwrap()).unwrap();
@@ -435,6 +428,13 @@ async fn an_exhausted_pool_does_not_keep_anybody_from_being_cancelled() {
 async fn under_pressure_connections_are_kept_instead_of_built_over_and_over() {
     let db = Db::new().await;
     let pool = db.pool(2);
+    for _ in 0..5 {
+        request(5_000)
+            .run(pool.execute("SELECT 1"))
+            .await
+            .unwrap()
+            .unwrap();
+    }
     let served = futures::future::join_all((0..200_u64).map(|n| {
         let pool = pool.clone();
         async move {
@@ -666,6 +666,62 @@ async fn other_isolation_levels_can_be_begun_and_set() {
                     Err(Error::BeginFailed)
                 ));
             }
+        })
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_role_is_limited_to_is_only_shortened() {
+    let db = Db::new().await;
+    let (role, name) = (format!("role_{}", db.name), &db.name);
+    db.execute(&format!("CREATE ROLE {role} LOGIN; ALTER ROLE {role} SET statement_timeout = '150ms'; GRANT ALL ON DATABASE {name} TO {role}")).await;
+    let options = sqlx::postgres::PgConnectOptions::new()
+        .host("127.0.0.1")
+        .port(db.server.address().port())
+        .username(&role)
+        .database(name);
+    let pool = sqlx::postgres::PgPoolOptions::new()
+        .max_connections(1)
+        .connect_lazy_with(options);
+    let pool = deadline_runtime::data::sqlx_postgres::Pool::new(pool);
+    request(20_000)
+        .run(async {
+            for _ in 0..2 {
+                let mut tx = pool.begin().await.unwrap();
+                let limit: String = sqlx::query_scalar("SHOW statement_timeout")
+                    .fetch_one(&mut *tx)
+                    .await
+                    .unwrap();
+                assert_eq!(limit, "150ms");
+                let error = tx.execute("SELECT pg_sleep(5)").await.unwrap_err();
+                // The limit that the server had been told, and not an operator.
+                println!("{error}");
+                assert!(Stopped::find(&error).is_some());
+            }
+        })
+        .await
+        .unwrap();
+    // A role that may see no others' queries cancels its own all the same.
+    let cut = request(60).run(pool.execute("SELECT pg_sleep(0.14)")).await;
+    assert!(!matches!(cut, Ok(Ok(_))));
+    db.until(ACTIVE, 0, SLACK).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_long_between_statements_is_the_requests_own_affair() {
+    let db = Db::new().await;
+    let pool = db.pool_at(db.server.address(), 1, Policy::new().cleanup(ms(100)));
+    request(10_000)
+        .run(async {
+            // Begun by a helper that had little time itself.
+            let narrow = Context::current().child(Budget::new(ms(150)));
+            let mut tx = narrow.run(pool.begin()).await.unwrap().unwrap();
+            narrow.run(tx.execute("SELECT 1")).await.unwrap().unwrap();
+            // Longer than that and the cleanup.
+            tokio::time::sleep(ms(600)).await;
+            tx.execute("SELECT 1").await.unwrap();
+            assert!(tx.commit_outcome().await.is_committed());
         })
         .await
         .unwrap();

@@ -137,7 +137,7 @@ async fn connections_that_are_killed_are_replaced_the_control_connection_too() {
                     .unwrap()
             }
         });
-        let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(2)%' AND pid <> pg_backend_pid()";
+        let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(2)%' AND pid <> pg_backend_pid()";
         db.until(sleeping, 1, Duration::from_secs(2)).await;
         proxy.kill();
         let error = running.await.unwrap().unwrap_err();
@@ -193,7 +193,7 @@ async fn a_restart_of_the_server_is_survived() {
     let cut = request(60).run(pool.execute("SELECT pg_sleep(5)")).await;
     assert!(!matches!(cut, Ok(Ok(_))) && since.elapsed() < ms(60) + SLACK);
     cx.run(pool.execute("SELECT 1")).await.unwrap().unwrap();
-    let active: i64 = sqlx::query_scalar("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' AND pid <> pg_backend_pid()")
+    let active: i64 = sqlx::query_scalar("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep%' AND state = 'active' AND pid <> pg_backend_pid()")
         .fetch_one(pool.sqlx())
         .await
         .unwrap();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::limit::ServerLimit;
 use crate::context::Context;
 use crate::context::current::{self, Frame};
+use crate::context::node::Node;
 use crate::stop::{Cause, Phase, Stopped};
 use crate::time::{Deadline, SHORTEST};
 
@@ -70,6 +71,17 @@ impl Bounds {
         self.0.deadline().filter(|_| self.enforced())
     }
 
+    /// What the request as a whole has left, its reserve included; zero without a limit.
+    #[cfg_attr(
+        not(feature = "sqlx-postgres"),
+        allow(dead_code, reason = "only servers are told")
+    )]
+    pub(crate) fn request_left(&self) -> Duration {
+        let root = self.0.node().map(Node::root_of);
+        root.and_then(|root| root.limits.hard)
+            .map_or(Duration::ZERO, Deadline::remaining)
+    }
+
     /// What the server is told, if there is still time for `least`; `Ok(None)` without a limit.
     ///
     /// # Errors
@@ -83,15 +95,13 @@ impl Bounds {
             return Ok(None);
         };
         let (left, least) = (deadline.remaining(), least.max(SHORTEST));
-        match ServerLimit::of(left).filter(|_| left >= least) {
-            Some(limit) => Ok(Some(limit)),
-            None => {
-                let refused = self.stop(Cause::LocalBudgetRejected, Phase::Start);
-                let refused = refused.needing(least, left);
-                self.note(&refused);
-                Err(refused)
-            }
+        if let Some(limit) = ServerLimit::of(left).filter(|_| left >= least) {
+            return Ok(Some(limit));
         }
+        let refused = self.stop(Cause::LocalBudgetRejected, Phase::Start);
+        let refused = refused.needing(least, left);
+        self.note(&refused);
+        Err(refused)
     }
 
     /// An error if the context is stopped by now.
@@ -112,10 +122,10 @@ impl Bounds {
             return Ok(step.await);
         }
         self.check(phase)?;
-        let (mut step, mut stop) = (pin!(step), pin!(self.0.cancelled()));
+        let (mut step, mut cancelled) = (pin!(step), pin!(self.0.cancelled()));
         let done = std::future::poll_fn(|cx| match step.as_mut().poll(cx) {
             Poll::Ready(value) => Poll::Ready(Ok(value)),
-            Poll::Pending => stop.as_mut().poll(cx).map(Err),
+            Poll::Pending => cancelled.as_mut().poll(cx).map(Err),
         });
         done.await.map_err(|cause| {
             let stopped = self.stop(cause, phase);
@@ -132,10 +142,18 @@ impl Bounds {
         {
             return Verdict::Stopped(cause);
         }
-        // The server counts whole milliseconds and may be done a moment before our own clock says so.
+        // Its clock is another one: corrected by up to half a thousandth, and read in its own time.
         match told {
-            Some((at, limit)) if at.plus(limit.duration()).is_expired() => Verdict::Limit,
-            _ => Verdict::Theirs,
+            Some((at, limit)) => {
+                let limit = limit.duration();
+                let early = limit / 1_000 + SHORTEST;
+                if at.plus(limit.saturating_sub(early)).is_expired() {
+                    Verdict::Limit
+                } else {
+                    Verdict::Theirs
+                }
+            }
+            None => Verdict::Theirs,
         }
     }
 

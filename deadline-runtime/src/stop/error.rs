@@ -187,7 +187,7 @@ impl Stopped {
     }
 
     /// Refused: what a useful run needs, and what was left.
-    #[cfg(feature = "data")]
+    #[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
     pub(crate) fn needing(mut self, needs: Duration, has: Duration) -> Self {
         self.0.needed = Some((needs, has));
         self

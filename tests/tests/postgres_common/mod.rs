@@ -81,6 +81,15 @@ impl Db {
         number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
+    /// Many numbers from outside.
+    pub async fn numbers(&self, sql: &str) -> Vec<i64> {
+        let mut watcher = self.watcher.lock().await;
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .fetch_all(&mut *watcher)
+            .await
+            .unwrap()
+    }
+
     /// How many backends of this database are executing something, the watcher aside.
     pub async fn active(&self) -> i64 {
         self.number(

@@ -6,7 +6,7 @@ mod tag;
 
 pub(crate) use self::code::{ends_by_limit_or_cancel, is_serialization_failure};
 pub(crate) use self::sql::{
-    Begin, Limits, cancel, commit, refresh, release, resolve, roll_back_to, savepoint, seal,
-    terminate,
+    Begin, Ceilings, Limits, cancel, commit, refresh, release, resolve, roll_back, roll_back_to,
+    savepoint, seal, terminate,
 };
 pub(crate) use self::tag::Tag;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::Tag;
+use crate::data::Policy;
 use crate::data::limit::ServerLimit;
 
 /// What a server is told about the time a transaction has.
@@ -18,14 +19,55 @@ pub(crate) struct Limits {
     pub(crate) idle: Option<ServerLimit>,
 }
 
+/// What a session is limited to by its role, its database or the server: a request may only shorten that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Ceilings {
+    pub(crate) statement: Option<ServerLimit>,
+    pub(crate) lock: Option<ServerLimit>,
+    pub(crate) idle: Option<ServerLimit>,
+}
+
+impl Ceilings {
+    /// Asks for them: name and milliseconds, a row each.
+    pub(crate) const SQL: &'static str = "SELECT name, setting FROM pg_settings WHERE name IN \
+        ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')";
+
+    /// Takes a row of the answer. Zero is no limit there.
+    pub(crate) fn take(&mut self, name: &str, setting: &str) {
+        let limit = setting.parse().ok().map(Duration::from_millis);
+        let limit = limit.and_then(ServerLimit::of);
+        match name {
+            "statement_timeout" => self.statement = limit,
+            "lock_timeout" => self.lock = limit,
+            "idle_in_transaction_session_timeout" => self.idle = limit,
+            _ => {}
+        }
+    }
+}
+
+/// The shorter of two, where `None` is no limit.
+fn shorter(a: Option<ServerLimit>, b: Option<ServerLimit>) -> Option<ServerLimit> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
+    }
+}
+
 impl Limits {
-    pub(crate) fn new(statement: ServerLimit, lock: Option<Duration>, cleanup: Duration) -> Self {
+    /// For a call with so much left in a request with so much left.
+    pub(crate) fn new(
+        left: ServerLimit,
+        request: Duration,
+        policy: &Policy,
+        ceilings: Ceilings,
+    ) -> Self {
+        let statement = ceilings.statement.map_or(left, |most| most.min(left));
+        let idle = request.max(left.duration()).saturating_add(policy.cleanup);
+        let lock = shorter(policy.lock_wait.and_then(ServerLimit::of), ceilings.lock);
         Self {
             statement,
-            lock: lock
-                .and_then(ServerLimit::of)
-                .map(|lock| lock.min(statement)),
-            idle: ServerLimit::of(statement.duration().saturating_add(cleanup)),
+            lock: lock.map(|lock| lock.min(statement)),
+            idle: shorter(ServerLimit::of(idle), ceilings.idle),
         }
     }
 
@@ -75,12 +117,8 @@ pub(crate) fn refresh(limits: &Limits) -> String {
 
 /// The step before a commit: what was put off until the commit happens now, under the limit of statements, which does not
 /// bound a commit; and the id of the transaction, without which nobody can ask later what became of it.
-pub(crate) fn seal(limits: Option<&Limits>, resolvable: bool) -> String {
-    let mut sql = String::new();
-    if let Some(limits) = limits {
-        limits.write(&mut sql);
-    }
-    sql.push_str("SET CONSTRAINTS ALL IMMEDIATE;");
+pub(crate) fn seal(resolvable: bool) -> String {
+    let mut sql = String::from("SET CONSTRAINTS ALL IMMEDIATE;");
     if resolvable {
         sql.push_str("SELECT pg_current_xact_id_if_assigned()::text;");
     }
@@ -90,14 +128,20 @@ pub(crate) fn seal(limits: Option<&Limits>, resolvable: bool) -> String {
 /// The commit, guarded by the server's own clock: with the moment passed the division fails (`22012`), and in a transaction
 /// that has failed before anything fails (`25P02`). A bare `COMMIT` of such a one is answered like a success.
 ///
-/// `within` counts from the server's beginning of the transaction.
-pub(crate) fn commit(within: Option<ServerLimit>) -> String {
+/// `within` counts from the server's beginning of the transaction. The name comes back as a row, so that it is this commit's answer
+/// that is read and not that of something before it.
+pub(crate) fn commit(within: Option<ServerLimit>, tag: &Tag) -> String {
     match within {
         Some(within) => format!(
-            "SELECT 1/(clock_timestamp() < transaction_timestamp() + interval '{within} ms')::int;COMMIT"
+            "SELECT '{tag}',1/(clock_timestamp() < transaction_timestamp() + interval '{within} ms')::int;COMMIT"
         ),
-        None => String::from("SELECT 1;COMMIT"),
+        None => format!("SELECT '{tag}';COMMIT"),
     }
+}
+
+/// Takes everything back. The name comes back as a row, as for [`commit`].
+pub(crate) fn roll_back(tag: &Tag) -> String {
+    format!("ROLLBACK;SELECT '{tag}'")
 }
 
 /// Marks a place in a transaction to come back to.
@@ -144,11 +188,9 @@ mod tests {
     #[test]
     fn one_text_begins_names_and_limits() {
         let tag = Tag::of(&Context::none());
-        let limits = Limits::new(
-            limit(450),
-            Some(Duration::from_secs(3)),
-            Duration::from_secs(1),
-        );
+        let policy = Policy::new().lock_wait(Duration::from_secs(3));
+        let request = Duration::from_millis(900);
+        let limits = Limits::new(limit(450), request, &policy, Ceilings::default());
         let begin = Begin {
             statement: " BEGIN ISOLATION LEVEL SERIALIZABLE; ",
             tag: &tag,
@@ -159,7 +201,7 @@ mod tests {
             format!(
                 "BEGIN ISOLATION LEVEL SERIALIZABLE;SET LOCAL application_name = '{tag}';\
                  SET LOCAL statement_timeout = 450;SET LOCAL lock_timeout = 450;\
-                 SET LOCAL idle_in_transaction_session_timeout = 1450;"
+                 SET LOCAL idle_in_transaction_session_timeout = 1900;"
             )
         );
         let begin = Begin {
@@ -175,7 +217,8 @@ mod tests {
 
     #[test]
     fn the_longest_limit_does_not_wrap_with_the_cleanup_on_top() {
-        let limits = Limits::new(limit(u64::MAX), None, Duration::MAX);
+        let policy = Policy::new().cleanup(Duration::MAX);
+        let limits = Limits::new(limit(u64::MAX), Duration::MAX, &policy, Ceilings::default());
         assert_eq!(
             refresh(&limits),
             "SET LOCAL statement_timeout = 2147483647;\
@@ -184,15 +227,37 @@ mod tests {
     }
 
     #[test]
+    fn what_the_session_is_limited_to_is_only_shortened() {
+        let mut ceilings = Ceilings::default();
+        for (name, setting) in [
+            ("statement_timeout", "5000"),
+            ("lock_timeout", "0"),
+            ("idle_in_transaction_session_timeout", "2000"),
+        ] {
+            ceilings.take(name, setting);
+        }
+        let request = Duration::from_secs(60);
+        let limits = Limits::new(limit(30_000), request, &Policy::new(), ceilings);
+        assert_eq!(limits.statement, limit(5_000));
+        assert_eq!(limits.lock, None);
+        assert_eq!(limits.idle, Some(limit(2_000)));
+        let limits = Limits::new(limit(300), request, &Policy::new(), ceilings);
+        assert_eq!(limits.statement, limit(300));
+    }
+
+    #[test]
     fn no_plain_set_and_no_zero_anywhere() {
         let tag = Tag::of(&Context::none());
-        let limits = Limits::new(limit(1), Some(Duration::from_micros(300)), Duration::ZERO);
+        let policy = Policy::new()
+            .lock_wait(Duration::from_micros(300))
+            .cleanup(Duration::ZERO);
+        let limits = Limits::new(limit(1), Duration::ZERO, &policy, Ceilings::default());
         let begin = Begin {
             statement: "BEGIN",
             tag: &tag,
             limits: Some(limits),
         };
-        for sql in [begin.sql(), refresh(&limits), seal(Some(&limits), true)] {
+        for sql in [begin.sql(), refresh(&limits), seal(true)] {
             for statement in sql.split(';').map(str::trim) {
                 let set = statement.starts_with("SET ");
                 let local = statement.starts_with("SET LOCAL ")

@@ -11,7 +11,7 @@ use crate::context::Context;
 /// `pg_stat_activity` then shows which request a backend works for, and a cancel by this name can only ever meet this
 /// very transaction, also when its backend has been given to somebody else. Servers keep 63 bytes of a name and make
 /// `?` of everything that is not printable ASCII, so this is what is sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tag(Arc<str>);
 
 /// What `NAMEDATALEN` leaves.
@@ -41,6 +41,12 @@ impl Tag {
 /// process starts from other ones.
 fn unique() -> u64 {
     RandomState::new().hash_one(())
+}
+
+impl PartialEq<str> for Tag {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
 }
 
 impl fmt::Display for Tag {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use sqlx::pool::PoolConnection;
-use sqlx::{Error, Executor as _, Postgres};
+use sqlx::postgres::PgConnection;
+use sqlx::{Error, Executor as _, Postgres, Row as _};
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit};
+use tokio::task::JoinError;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use super::connection::Connection;
 use super::live::{Live, Parts};
@@ -15,8 +17,9 @@ use super::pool::Shared;
 use super::statement::Statement;
 use super::transaction::Transaction;
 use crate::data::bounds::Bounds;
-use crate::data::postgres::{Begin, Limits, Tag};
+use crate::data::postgres::{Begin, Ceilings, Limits, Tag};
 use crate::stop::Phase;
+use crate::time::Deadline;
 
 /// A slot, a connection, a transaction. Each step ends with the context; what was under way then goes on by itself and ends clean.
 pub(super) async fn begin(
@@ -29,35 +32,27 @@ pub(super) async fn begin(
     }
     bounds.admit(shared.policy.begin_min)?;
     let slot = slot(shared, bounds).await?;
-    let connecting = tokio::spawn(connect(shared.clone(), slot));
+    let connecting = tokio::spawn(connect(shared.clone(), slot).in_current_span());
     let (connection, slot) = joined(bounds.run(Phase::Connect, connecting).await?)??;
-    // The waiting has used some of what was left.
-    let limit = bounds.admit(shared.policy.begin_min)?;
-    let limits =
-        limit.map(|limit| Limits::new(limit, shared.policy.lock_wait, shared.policy.cleanup));
-    let tag = Tag::of(bounds.context());
-    let sql = Begin {
-        statement,
-        tag: &tag,
-        limits,
-    }
-    .sql();
-    let parts = Parts {
-        connection,
-        slot,
-        shared: shared.clone(),
-        tag,
-        busy: false,
-        runtime: Handle::current(),
-    };
     // A `BEGIN` that is dropped on its way leaves an open transaction in the pool. Only the handle is dropped here.
-    let beginning: JoinHandle<_> = tokio::spawn(open(parts, sql));
-    let live = joined(bounds.run(Phase::Database, beginning).await?)??;
+    let opening = Opening {
+        parts: Parts {
+            connection,
+            slot,
+            shared: shared.clone(),
+            tag: Tag::of(bounds.context()),
+            busy: false,
+            runtime: Handle::current(),
+        },
+        bounds: bounds.clone(),
+        statement: statement.to_owned(),
+    };
+    let opened = tokio::spawn(opening.open().in_current_span());
+    let opened = joined(bounds.run(Phase::Database, opened).await?)??;
     Ok(Transaction::new(Connection::new(
-        live,
+        opened,
         shared.clone(),
         bounds.context().clone(),
-        limits,
     )))
 }
 
@@ -84,22 +79,87 @@ async fn connect(
     }
 }
 
-async fn open(mut parts: Parts, sql: String) -> Result<Live, Error> {
-    // However slow the answer, it is not waited for without end: with a limit or without.
-    let within = parts.shared.policy.connect;
-    let done = timeout(
-        within,
-        (&mut *parts.connection).execute(Statement::text(sql)),
-    )
-    .await;
-    match done.unwrap_or(Err(Error::PoolTimedOut)) {
-        Ok(_) => Ok(Live::new(parts)),
-        Err(error) => {
-            // Nothing was done that would be worth cleaning up.
-            parts.close().await;
-            Err(error)
+/// A connection on which a transaction is about to be opened.
+struct Opening {
+    parts: Parts,
+    bounds: Bounds,
+    statement: String,
+}
+
+/// One on which it is open.
+pub(super) struct Opened {
+    pub(super) live: Live,
+    pub(super) limits: Option<Limits>,
+    /// When the server had answered: it has begun at some time before that.
+    pub(super) began: Deadline,
+}
+
+impl Opening {
+    async fn open(mut self) -> Result<Opened, Error> {
+        // However slow the answers, they are not waited for without end: with a limit or without.
+        let within = self.parts.shared.policy.connect;
+        match timeout(within, self.begin())
+            .await
+            .unwrap_or(Err(Error::PoolTimedOut))
+        {
+            Ok(limits) => Ok(Opened {
+                live: Live::new(self.parts),
+                limits,
+                began: Deadline::now(),
+            }),
+            // Nothing was sent, and the connection is as it was.
+            Err(error) if !self.parts.busy => Err(error),
+            Err(error) => {
+                // Nothing was done that would be worth cleaning up.
+                self.parts.close().await;
+                Err(error)
+            }
         }
     }
+
+    async fn begin(&mut self) -> Result<Option<Limits>, Error> {
+        let parts = &mut self.parts;
+        let policy = parts.shared.policy;
+        let ceilings = if self.bounds.enforced() {
+            parts.busy = true;
+            let ceilings = ceilings(&parts.shared.ceilings, &mut parts.connection).await?;
+            parts.busy = false;
+            ceilings
+        } else {
+            Ceilings::default()
+        };
+        // The waiting has used some of what was left.
+        let limit = self.bounds.admit(policy.begin_min)?;
+        let limits =
+            limit.map(|limit| Limits::new(limit, self.bounds.request_left(), &policy, ceilings));
+        let begin = Begin {
+            statement: &self.statement,
+            tag: &parts.tag,
+            limits,
+        };
+        parts.busy = true;
+        (&mut *parts.connection)
+            .execute(Statement::text(begin.sql()))
+            .await?;
+        parts.busy = false;
+        Ok(limits)
+    }
+}
+
+/// One round trip, for the first transaction of a pool.
+async fn ceilings(
+    known: &OnceCell<Ceilings>,
+    connection: &mut PgConnection,
+) -> Result<Ceilings, Error> {
+    let asked = known.get_or_try_init(async || {
+        let mut ceilings = Ceilings::default();
+        let sql = Statement::text(Ceilings::SQL.to_owned());
+        for row in connection.fetch_all(sql).await? {
+            ceilings.take(row.try_get_unchecked(0)?, row.try_get_unchecked(1)?);
+        }
+        Ok(ceilings)
+    });
+    asked.await.copied()
 }
 
 /// Anything else would leave the statements that follow without a transaction, and limits that silently do nothing.

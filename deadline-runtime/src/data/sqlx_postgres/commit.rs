@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use sqlx::{Either, Error, Executor as _, Row as _};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use super::connection::{Connection, each};
 use super::error::{code, is_an_answer};
 use super::live::Parts;
 use super::rows::{Sink, next};
-use super::statement::Statement;
+use super::statement::{Statement, is_echo};
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
-use crate::data::postgres::{self, Limits};
+use crate::data::postgres;
 use crate::data::{CommitOutcome, Resolution, TransactionId, UnknownCommit};
 use crate::scope::TARGET;
 use crate::stop::{Phase, Stopped};
@@ -50,39 +51,59 @@ pub(super) fn refused(bounds: &Bounds, error: Error) -> Stopped {
     }
 }
 
-/// Two steps. Until the second is sent nothing is committed, whatever happens; from then on it is never dropped.
+/// From the step that contains the `COMMIT` on it is never dropped; until that is sent nothing is committed, whatever happens.
+///
+/// A commit that is to be resolvable takes two steps, because the id has to be here before the second one is sent.
 pub(super) async fn commit(
     connection: &mut Connection,
     bounds: &Bounds,
     resolvable: bool,
 ) -> Committed {
     let policy = connection.shared.policy;
-    let transaction = match prepare(connection, bounds, resolvable).await {
-        Ok(transaction) => transaction,
-        Err(not_committed) => return not_committed,
-    };
-    // The first step has used some of what was left.
-    if let Err(refused) = bounds.admit(policy.commit_min) {
-        connection.abandon(&refused);
-        return Committed::Stopped(refused.in_phase(Phase::Commit));
+    if connection.live.parts().is_none() {
+        return Committed::Stopped(connection.over_as_error());
     }
+    let mut transaction = None;
+    if resolvable {
+        if let Err(refused) = admit(connection, bounds, policy.commit_min) {
+            return refused;
+        }
+        transaction = match seal(connection, bounds).await {
+            Ok(transaction) => transaction,
+            Err(not_committed) => return not_committed,
+        };
+    }
+    // The first step has used some of what was left.
+    let limit = match admit(connection, bounds, policy.commit_min) {
+        Ok(limit) => limit,
+        Err(refused) => return refused,
+    };
     let deadline = bounds.deadline();
-    let within = deadline.map(|deadline| deadline.since(connection.began));
-    let guard = within.and_then(ServerLimit::of);
+    // More than what is left, and so never too little for the server.
+    let guard = deadline.and_then(|deadline| ServerLimit::of(deadline.since(connection.began)));
+    let mut sql = String::new();
+    if !resolvable {
+        sql = connection.before(bounds, limit).text;
+        sql.push_str(&postgres::seal(false));
+    }
     let Some(parts) = connection.live.take() else {
         return Committed::Stopped(connection.over_as_error());
     };
+    sql.push_str(&postgres::commit(guard, &parts.tag));
     // After the deadline its guard refuses it, so then the answer is not far. Without one it is not waited for without end.
     let patience = deadline.map_or(policy.connect, Deadline::remaining);
     let sending = Sending {
         parts,
         transaction,
-        sql: postgres::commit(guard),
+        statements: sql.matches(';').count() + 1,
+        sql,
+        sent: Deadline::now(),
+        limit,
         patience: patience.saturating_add(policy.cleanup),
         bounds: bounds.clone(),
     };
     let (answer, answered) = tokio::sync::oneshot::channel();
-    tokio::spawn(async move {
+    let commit = async move {
         let tag = sending.parts.tag.clone();
         if let Err(unheard) = answer.send(sending.send().await) {
             // Whoever asked has left; somebody may want to know all the same.
@@ -93,7 +114,8 @@ pub(super) async fn commit(
             };
             tracing::info!(target: TARGET, transaction = %tag, outcome, "a commit ended after its caller had left");
         }
-    });
+    };
+    tokio::spawn(commit.in_current_span());
     match bounds.run(Phase::Commit, answered).await {
         Ok(Ok(committed)) => committed,
         Ok(Err(_)) => Committed::Unknown(UnknownCommit {
@@ -108,23 +130,25 @@ pub(super) async fn commit(
     }
 }
 
-/// Everything that may take its time, still as a statement: it can be cancelled.
-async fn prepare(
+/// Refused below the minimum: the transaction is then over.
+fn admit(
     connection: &mut Connection,
     bounds: &Bounds,
-    resolvable: bool,
-) -> Result<Option<TransactionId>, Committed> {
-    if connection.live.parts().is_none() {
-        return Err(Committed::Stopped(connection.over_as_error()));
-    }
-    let policy = connection.shared.policy;
-    let limit = bounds.admit(policy.commit_min).map_err(|refused| {
+    least: Duration,
+) -> Result<Option<ServerLimit>, Committed> {
+    bounds.admit(least).map_err(|refused| {
         connection.abandon(&refused);
         Committed::Stopped(refused.in_phase(Phase::Commit))
-    })?;
-    let limits = limit.map(|limit| Limits::new(limit, policy.lock_wait, policy.cleanup));
+    })
+}
+
+/// Everything that may take its time, still as a statement: it can be cancelled.
+async fn seal(
+    connection: &mut Connection,
+    bounds: &Bounds,
+) -> Result<Option<TransactionId>, Committed> {
     let mut id = None;
-    let seal = Statement::text(postgres::seal(limits.as_ref(), resolvable));
+    let seal = Statement::text(postgres::seal(true));
     match each(connection, bounds, seal, Sink::First(&mut id)).await {
         Ok(()) => {
             let id = id.and_then(|row| row.try_get_unchecked::<Option<String>, _>(0).ok()?);
@@ -145,51 +169,66 @@ struct Sending {
     parts: Parts,
     transaction: Option<TransactionId>,
     sql: String,
+    /// How many there are in it; the last one is the commit.
+    statements: usize,
+    sent: Deadline,
+    limit: Option<ServerLimit>,
     patience: Duration,
     bounds: Bounds,
 }
 
 impl Sending {
     async fn send(mut self) -> Committed {
-        let sent = timeout(self.patience, self.answer()).await;
-        match sent.unwrap_or(Err(Error::PoolTimedOut)) {
-            Ok(true) => {
+        let mut answered = 0;
+        let sent = timeout(self.patience, self.answers(&mut answered)).await;
+        let end = sent.unwrap_or(Err(Error::PoolTimedOut));
+        // Whatever comes after the answer of the commit, a shutdown among it, the commit has happened.
+        if answered == self.statements {
+            if end.is_ok() {
                 let Parts {
                     connection, slot, ..
                 } = self.parts;
                 drop(connection);
                 drop(slot);
-                Committed::Yes
+            } else {
+                tokio::spawn(self.parts.close());
             }
-            Ok(false) => {
-                self.find_out(Error::Protocol("COMMIT was not answered".into()))
-                    .await
-            }
-            Err(error) if is_an_answer(&error) => {
-                tokio::spawn(self.parts.clean_up());
-                // The division in the guard, or the failure of an earlier statement.
-                if code(&error).as_deref() == Some("22012") {
-                    let stopped = self.bounds.judge(Verdict::Limit, Phase::Commit);
-                    return Committed::Stopped(stopped.with_source(error));
-                }
-                Committed::Refused(error)
-            }
-            Err(error) => self.find_out(error).await,
+            return Committed::Yes;
         }
+        let error = match end {
+            Ok(()) => Error::Protocol("the commit was not answered".into()),
+            Err(error) => error,
+        };
+        if !is_an_answer(&error) {
+            return self.find_out(error).await;
+        }
+        let (bounds, told) = (self.bounds, self.limit.map(|limit| (self.sent, limit)));
+        tokio::spawn(self.parts.clean_up());
+        let verdict = match code(&error).as_deref() {
+            // The division in the guard.
+            Some("22012") => Verdict::Limit,
+            Some(code) if postgres::ends_by_limit_or_cancel(code) => bounds.verdict(told),
+            _ => return Committed::Refused(error),
+        };
+        Committed::Stopped(bounds.judge(verdict, Phase::Commit).with_source(error))
     }
 
-    /// Whether the guard and the commit were both answered.
-    async fn answer(&mut self) -> Result<bool, Error> {
+    /// Counts the statements that were answered, once it is sure that it is these.
+    async fn answers(&mut self, answered: &mut usize) -> Result<(), Error> {
         let sql = std::mem::take(&mut self.sql);
         self.parts.busy = true;
         let mut items = (&mut *self.parts.connection).fetch_many(Statement::text(sql));
-        let mut complete = 0;
-        while let Some(item) = next(&mut items).await {
-            if matches!(item?, Either::Left(_)) {
-                complete += 1;
+        let (mut count, mut ours) = (0, false);
+        while let Some(item) = next(&mut items).await.transpose()? {
+            match item {
+                Either::Left(_) => count += 1,
+                Either::Right(row) => ours |= is_echo(&row, &self.parts.tag),
+            }
+            if ours {
+                *answered = count;
             }
         }
-        Ok(complete == 2)
+        Ok(())
     }
 
     /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could happen at any time.

@@ -9,6 +9,7 @@ use futures_core::stream::BoxStream;
 use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlStr};
 
+use super::begin::Opened;
 use super::error::{breaks, code};
 use super::live::Live;
 use super::pool::Shared;
@@ -51,20 +52,35 @@ pub(super) struct Owed {
     pub(super) told: Option<Limits>,
 }
 
-/// The server may be this much more patient than we are before it is told again: that costs a round trip where a statement has arguments, because
-/// the driver waits for the answer of whatever goes before it.
-fn tolerance(left: Duration) -> Duration {
-    (left / 10).max(Duration::from_millis(5))
+/// What goes before a statement, and what the server then knows.
+pub(super) struct Before {
+    pub(super) text: String,
+    statements: usize,
+    told: Option<Limits>,
+}
+
+/// Whether the server has to be told again.
+///
+/// It may be a little more patient than we are, because telling it costs a round trip where a statement has arguments: the driver waits
+/// for the answer of whatever goes before it. And it must not be less patient, as it would be with a statement in a wider
+/// context than the one before; figures are whole milliseconds.
+fn is_stale(told: Option<Limits>, limits: Limits) -> bool {
+    let Some(told) = told else {
+        return true;
+    };
+    let (told, left) = (told.statement.duration(), limits.statement.duration());
+    let tolerance = (left / 10).max(Duration::from_millis(5));
+    told > left + tolerance || told + Duration::from_millis(1) < left
 }
 
 impl Connection {
-    pub(super) fn new(live: Live, shared: Arc<Shared>, cx: Context, told: Option<Limits>) -> Self {
+    pub(super) fn new(opened: Opened, shared: Arc<Shared>, cx: Context) -> Self {
         Self {
-            live,
+            live: opened.live,
             shared,
             cx,
-            began: Deadline::now(),
-            told,
+            began: opened.began,
+            told: opened.limits,
             level: 0,
             owed: None,
             over: None,
@@ -103,29 +119,39 @@ impl Connection {
         self.live.roll_back();
     }
 
-    /// What has to go before the next statement, if anything.
-    pub(super) fn before(&mut self, left: Option<ServerLimit>) -> Option<String> {
+    /// What has to go before the next statement.
+    pub(super) fn before(&self, bounds: &Bounds, left: Option<ServerLimit>) -> Before {
         let mut text = String::new();
-        if let Some(owed) = self.owed.take() {
+        let mut told = self.told;
+        if let Some(owed) = self.owed {
             text = postgres::roll_back_to(owed.level);
-            self.told = owed.told;
+            told = owed.told;
         }
-        if let Some(left) = left.filter(|left| self.is_stale(*left)) {
-            let policy = &self.shared.policy;
-            let limits = Limits::new(left, policy.lock_wait, policy.cleanup);
-            text.push_str(&postgres::refresh(&limits));
-            self.told = Some(limits);
+        if let Some(left) = left {
+            let limits = self.limits(bounds, left);
+            if is_stale(told, limits) {
+                text.push_str(&postgres::refresh(&limits));
+                told = Some(limits);
+            }
         }
-        (!text.is_empty()).then_some(text)
+        Before {
+            statements: text.matches(';').count(),
+            text,
+            told,
+        }
     }
 
-    fn is_stale(&self, left: ServerLimit) -> bool {
-        let Some(told) = self.told else {
-            return true;
-        };
-        let (told, left) = (told.statement.duration(), left.duration());
-        // A statement in a wider context than the one before may take longer; figures are whole milliseconds.
-        told > left + tolerance(left) || told + Duration::from_millis(1) < left
+    pub(super) fn limits(&self, bounds: &Bounds, left: ServerLimit) -> Limits {
+        let request = bounds.request_left();
+        let request = request.max(Bounds::of(self.cx.clone()).request_left());
+        let ceilings = self.shared.ceilings.get().copied().unwrap_or_default();
+        Limits::new(left, request, &self.shared.policy, ceilings)
+    }
+
+    /// The server has carried it out.
+    fn went_before(&mut self, told: Option<Limits>) {
+        self.owed = None;
+        self.told = told;
     }
 
     /// What an error of the driver is to the caller. Its own errors stay what they are.
@@ -202,31 +228,25 @@ pub(super) async fn each(
             return Err(refused.into());
         }
     };
-    match connection.before(left) {
-        None => execute(connection, bounds, statement, 0, sink).await,
-        Some(before) if statement.is_text() => {
-            let skip = before.matches(';').count();
-            execute(connection, bounds, statement.after(&before), skip, sink).await
-        }
-        Some(before) => {
-            execute(
-                connection,
-                bounds,
-                Statement::text(before),
-                0,
-                Sink::Nowhere,
-            )
-            .await?;
-            execute(connection, bounds, statement, 0, sink).await
-        }
+    let before = connection.before(bounds, left);
+    if before.text.is_empty() {
+        execute(connection, bounds, statement, None, sink).await
+    } else if statement.is_text() {
+        let statement = statement.after(&before.text);
+        execute(connection, bounds, statement, Some(before), sink).await
+    } else {
+        let first = Statement::text(before.text.clone());
+        execute(connection, bounds, first, Some(before), Sink::Nowhere).await?;
+        execute(connection, bounds, statement, None, sink).await
     }
 }
 
+/// `before` is the beginning of the statement's text; it has happened when so many answers have come.
 async fn execute(
     connection: &mut Connection,
     bounds: &Bounds,
     statement: Statement,
-    mut skip: usize,
+    before: Option<Before>,
     mut sink: Sink<'_>,
 ) -> Result<(), Error> {
     enum End {
@@ -245,11 +265,12 @@ async fn execute(
     };
     let sent = Deadline::now();
     parts.busy = true;
+    let mut ahead = before.as_ref().map_or(0, |before| before.statements);
     let end = {
         let mut items = (&mut *parts.connection).fetch_many(statement);
         loop {
             match bounds.run(Phase::Database, next(&mut items)).await {
-                Ok(Some(Ok(Either::Left(_)))) if skip > 0 => skip -= 1,
+                Ok(Some(Ok(Either::Left(_)))) if ahead > 0 => ahead -= 1,
                 Ok(Some(Ok(item))) => sink.put(item).await,
                 Ok(Some(Err(error))) => break End::Failed(error),
                 Ok(None) => break End::Done,
@@ -259,17 +280,21 @@ async fn execute(
     };
     using.done = true;
     let connection = &mut *using.connection;
+    // Dropped before this, or failed on the way: what is owed is owed again, and the server would refuse it twice.
+    if let (Some(before), 0) = (before, ahead) {
+        connection.went_before(before.told);
+    }
     match end {
+        End::Done if ahead > 0 => {
+            let error = Error::Protocol("another answer than that of the statement".into());
+            Err(connection.judge(bounds, sent, error))
+        }
         End::Done => {
-            if let Some(parts) = connection.live.parts() {
-                parts.busy = false;
-            }
+            connection.live.set_idle();
             Ok(())
         }
         End::Failed(error) => {
-            if let Some(parts) = connection.live.parts() {
-                parts.busy = false;
-            }
+            connection.live.set_idle();
             Err(connection.judge(bounds, sent, error))
         }
         End::Stopped(stopped) => {
@@ -341,9 +366,7 @@ impl<'c> Executor<'c> for &'c mut Connection {
                 .await;
             match prepared {
                 Ok(prepared) => {
-                    if let Some(parts) = self.live.parts() {
-                        parts.busy = false;
-                    }
+                    self.live.set_idle();
                     prepared.map_err(|error| self.judge(&bounds, sent, error))
                 }
                 Err(stopped) => {

@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::pool::Shared;
-use super::statement::Statement;
-use crate::data::postgres::Tag;
+use super::statement::{Statement, is_echo};
+use crate::data::postgres::{self, Tag};
 use crate::scope::TARGET;
 
 /// The connection of a transaction that is open on the server; nothing once it is over.
@@ -42,6 +42,13 @@ impl Live {
         self.0.as_mut()
     }
 
+    /// Everything that was sent has been answered.
+    pub(super) const fn set_idle(&mut self) {
+        if let Some(parts) = &mut self.0 {
+            parts.busy = false;
+        }
+    }
+
     pub(super) const fn take(&mut self) -> Option<Parts> {
         self.0.take()
     }
@@ -66,6 +73,7 @@ impl Parts {
     /// Ends the transaction: back to the pool clean, within the time for it, or closed.
     pub(super) async fn clean_up(mut self) {
         let within = self.shared.policy.cleanup;
+        tracing::debug!(target: TARGET, transaction = %self.tag, running = self.busy, "rolling back");
         if matches!(timeout(within, self.roll_back()).await, Ok(Ok(()))) {
             // In this order: who gets the slot finds the connection on its way to the pool.
             drop(self.connection);
@@ -94,9 +102,14 @@ impl Parts {
         // The round trip in which a signal that was on its way would show itself.
         let mut tries = 0;
         loop {
-            let done = (&mut *self.connection).execute(Statement::text(String::from("ROLLBACK")));
-            match done.await {
-                Ok(_) => return Ok(()),
+            let text = Statement::text(postgres::roll_back(&self.tag));
+            match (&mut *self.connection).fetch_optional(text).await {
+                Ok(Some(row)) if is_echo(&row, &self.tag) => return Ok(()),
+                Ok(_) => {
+                    return Err(Error::Protocol(
+                        "another answer than that of the rollback".into(),
+                    ));
+                }
                 Err(Error::Database(_)) if tries < 2 => tries += 1,
                 Err(error) => return Err(error),
             }

@@ -9,7 +9,7 @@ use sqlx::postgres::{
     PgConnectOptions, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
 };
 use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlSafeStr, SqlStr};
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::begin;
 use super::connection::each;
@@ -18,12 +18,13 @@ use super::rows::{Rows, Sink, next};
 use super::statement::Statement;
 use super::transaction::Transaction;
 use crate::data::bounds::Bounds;
+use crate::data::postgres::Ceilings;
 use crate::data::{Policy, Resolution, TransactionId, UnknownCommit};
 
 /// A pool of connections whose users keep to their deadlines: in place of [`sqlx::PgPool`].
 ///
 /// `&Pool` executes queries as `&PgPool` does. Inside a context each of them is a transaction of its own, because limits that the
-/// server knows live in transactions: three round trips (begin, query, commit) where sqlx has one. A statement that cannot
+/// server knows live in transactions: three round trips (begin, query, commit) where sqlx has one, and no id to resolve the commit by. A statement that cannot
 /// run in a transaction (`VACUUM`, `CREATE INDEX CONCURRENTLY`) goes to [`sqlx`](Self::sqlx), as does everything that is to
 /// stay on a session. Rows that are streamed and left before their end are rolled back.
 ///
@@ -59,6 +60,8 @@ pub(super) struct Shared {
     /// connecting.
     pub(super) slots: Arc<Semaphore>,
     pub(super) control: Control,
+    /// What sessions are limited to without us; asked once.
+    pub(super) ceilings: OnceCell<Ceilings>,
 }
 
 impl Pool {
@@ -77,6 +80,7 @@ impl Pool {
         });
         Self(Arc::new(Shared {
             control: Control::new(pool.clone()),
+            ceilings: OnceCell::new(),
             slots: Arc::new(Semaphore::new(slots)),
             pool,
             policy,

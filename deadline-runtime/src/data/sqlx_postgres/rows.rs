@@ -1,17 +1,17 @@
 //! [`Rows`]: a stream written as an asynchronous block.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
+use futures_core::future::BoxFuture;
 use sqlx::postgres::{PgQueryResult, PgRow};
 use sqlx::{Either, Error};
 
 /// Items that `body` hands to its [`Out`], then its error if it ends with one.
 pub(super) struct Rows<'e, T> {
-    body: Option<Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'e>>>,
+    body: Option<BoxFuture<'e, Result<(), Error>>>,
     handed: Out<T>,
 }
 

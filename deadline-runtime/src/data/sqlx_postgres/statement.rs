@@ -1,7 +1,9 @@
 //! [`Statement`]: what a caller wants to be executed.
 
-use sqlx::postgres::{PgArguments, PgStatement};
-use sqlx::{AssertSqlSafe, Error, Execute, Postgres, SqlSafeStr as _, SqlStr};
+use sqlx::postgres::{PgArguments, PgRow, PgStatement};
+use sqlx::{AssertSqlSafe, Error, Execute, Postgres, Row as _, SqlSafeStr as _, SqlStr};
+
+use crate::data::postgres::Tag;
 
 /// A query, taken apart so that something can be put before it.
 pub(super) struct Statement {
@@ -58,4 +60,11 @@ impl Execute<'_, Postgres> for Statement {
     fn persistent(&self) -> bool {
         self.persistent
     }
+}
+
+/// Whether a row is the transaction's own name: then it answers what was just sent. A driver that was left in the middle of
+/// something can be one answer behind.
+pub(super) fn is_echo(row: &PgRow, tag: &Tag) -> bool {
+    row.try_get_unchecked::<&str, _>(0)
+        .is_ok_and(|name| *tag == *name)
 }

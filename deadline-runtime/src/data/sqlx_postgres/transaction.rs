@@ -34,7 +34,7 @@ enum Kind<'c> {
     },
 }
 
-impl<'c> Transaction<'c> {
+impl Transaction<'_> {
     pub(super) fn new(connection: Connection) -> Self {
         Self(Kind::Whole(Box::new(connection)))
     }
