@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use deadline_runtime::data::sqlite::rusqlite::ErrorCode;
 use deadline_runtime::data::sqlite::{Error, Pool, PoolOptions, rusqlite};
-use deadline_runtime::{Budget, Cause, Context, Deadline, Mode, Phase, Stopped};
+use deadline_runtime::{Budget, Cause, Context, Deadline, Mode, Phase, Stopped, deadline, timeout};
 use sqlite_support::{
     FOR_EVER, File, SLACK, WRITE_FOR_EVER, about, count_for_ever, insert, ms, request, settled,
 };
@@ -338,19 +338,25 @@ async fn short_statements_without_end_stop_as_well() {
             connection.execute("INSERT INTO rows (text) VALUES ('one')", ())?;
         }
     };
-    let cx = request(100);
-    let result = cx
-        .run(async {
-            let mut tx = pool.begin().await?;
-            tx.run(endless).await
-        })
-        .await;
-    assert_eq!(
-        stopped(result.unwrap().unwrap_err()).cause(),
-        Cause::DeadlineExceeded
-    );
-    settled(&pool).await;
-    assert_eq!(file.rows(), 0);
+    // And one that is prepared once.
+    let prepared = |connection: &rusqlite::Connection| -> rusqlite::Result<()> {
+        let mut insert = connection.prepare("INSERT INTO rows (text) VALUES ('one')")?;
+        loop {
+            insert.execute([])?;
+        }
+    };
+    for endless in [endless, prepared] {
+        let result = request(100)
+            .run(async {
+                let mut tx = pool.begin().await?;
+                tx.run(endless).await
+            })
+            .await;
+        let stop = stopped(result.unwrap().unwrap_err());
+        assert_eq!(stop.cause(), Cause::DeadlineExceeded);
+        settled(&pool).await;
+        assert_eq!(file.rows(), 0);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -682,4 +688,89 @@ async fn a_closure_sees_the_context_and_can_ask_it() {
         stopped(work.await.unwrap_err()).cause(),
         Cause::DeadlineExceeded
     );
+}
+
+/// A limit belongs to one statement and stays on no connection.
+#[tokio::test]
+async fn the_next_one_on_the_connection_has_its_own_time() {
+    let pool = PoolOptions::new()
+        .max_connections(1)
+        .in_memory()
+        .await
+        .unwrap();
+    let cut = request(50).run(async { count_for_ever(&pool).await }).await;
+    assert!(cut.unwrap().is_err());
+    let long = pool.run(|connection| {
+        std::thread::sleep(ms(100));
+        let sql = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 50000) SELECT count(*) FROM n";
+        connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+    });
+    assert_eq!(long.await.unwrap(), 50_000);
+}
+
+/// It goes to the next one instead of being opened again and again under pressure.
+#[tokio::test]
+async fn a_connection_outlives_the_one_who_waited_for_it() {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = opened.clone();
+    let pool = PoolOptions::new()
+        .max_connections(2)
+        .on_open(move |_| {
+            if count.fetch_add(1, Ordering::Relaxed) > 0 {
+                std::thread::sleep(ms(150));
+            }
+            Ok(())
+        })
+        .in_memory()
+        .await
+        .unwrap();
+    let holder = pool.begin_read().await.unwrap();
+    let impatient = request(30).run(async { pool.run(|_| Ok(())).await }).await;
+    assert_eq!(
+        stopped(impatient.unwrap().unwrap_err()).cause(),
+        Cause::DeadlineExceeded
+    );
+    drop(holder);
+    settled(&pool).await;
+    assert_eq!((opened.load(Ordering::Relaxed), pool.num_idle()), (2, 2));
+}
+
+#[deadline(budget = "10s", reserve = "5s")]
+async fn or_else(pool: &Pool) -> Result<&'static str, Stopped> {
+    // Of its own, so that the function has the time to answer.
+    let count = timeout(ms(50), count_for_ever(pool)).await?;
+    assert_eq!(count.unwrap_err().cause(), Some(Cause::DependencyTimeout));
+    Ok("without the count")
+}
+
+#[deadline(budget = "600ms", reserve = "500ms")]
+async fn in_the_reserve(pool: &Pool) -> Result<Cause, Stopped> {
+    match count_for_ever(pool).await {
+        Err(Error::Stopped(stopped)) => Ok(stopped.cause()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[deadline(budget = "10s")]
+async fn with_a_fallback(pool: &Pool) -> Result<i64, Error> {
+    #[budget("50ms", fallback = -1)]
+    let count = count_for_ever(pool).await?;
+    Ok(count)
+}
+
+/// The error reaches the body, which may use its reserve.
+#[tokio::test]
+async fn annotated_functions_get_the_error_in_their_hands() {
+    let pool = PoolOptions::new()
+        .max_connections(1)
+        .in_memory()
+        .await
+        .unwrap();
+    assert_eq!(or_else(&pool).await.unwrap(), "without the count");
+    assert_eq!(
+        in_the_reserve(&pool).await.unwrap(),
+        Cause::DeadlineExceeded
+    );
+    assert_eq!(with_a_fallback(&pool).await.unwrap(), -1);
+    settled(&pool).await;
 }

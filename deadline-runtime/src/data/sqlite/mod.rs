@@ -22,7 +22,8 @@
 //! the context has left, and for 5 s where there is no deadline, as rusqlite does.
 //!
 //! Work is handed over as a closure that runs on a thread for blocking work, with the context as the ambient one.
-//! What the closure does besides `SQLite` is not interrupted; its connection is busy until it is done.
+//! What the closure does besides `SQLite` is not interrupted; its connection is busy until it is done. All of this needs a
+//! tokio runtime, which may be another one each time.
 //!
 //! ```
 //! use std::time::Duration;

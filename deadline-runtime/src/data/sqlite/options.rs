@@ -70,6 +70,8 @@ impl PoolOptions {
 
     /// What is done to every connection when it is new: pragmas, functions, collations. Without a deadline, because a
     /// connection outlives the request that happened to open it.
+    ///
+    /// The authorizer, the progress and the busy handler and the commit hook of a connection are the pool's.
     pub fn on_open(
         mut self,
         work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + Sync + 'static,
