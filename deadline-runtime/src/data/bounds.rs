@@ -176,9 +176,17 @@ impl Bounds {
         frame.stop_error(cause, phase, Deadline::now(), location, current::path())
     }
 
+    /// As a scope of ours does: the request remembers the stop, and the scopes around learn whose limit it was, so that the
+    /// fallback of a `#[budget]` stands in for it.
     fn note(&self, stopped: &Stopped) {
-        if let Some(node) = self.0.node() {
-            node.note_stop(stopped);
+        let Some(node) = self.0.node() else { return };
+        node.note_stop(stopped);
+        let by_limit = matches!(
+            stopped.cause(),
+            Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected
+        );
+        if by_limit {
+            current::with(|frame| frame.note_limit_hit(node.limits.soft));
         }
     }
 }
