@@ -79,7 +79,7 @@ impl Faults {
         if fault == Fault::Kill {
             self.killed.notify_one();
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -28,6 +28,8 @@ pub enum Seen {
         cause: Option<String>,
         payment: Option<Payment>,
         replayed: bool,
+        /// Seconds, as the header says them.
+        retry_after: Option<String>,
     },
     Nothing,
 }
@@ -56,7 +58,8 @@ impl Row {
             if claimed.is_some_and(|charge| !made(charge)) {
                 let charges = &self.charges;
                 self.problem(format!(
-                    "false paid: {when} {claimed:?}, made are {charges:?}"
+                    "false paid: {when} {}, made are {charges:?}",
+                    claimed.unwrap_or_default()
                 ));
             }
         }

@@ -235,7 +235,11 @@ impl World {
         let (mut saw, mut conflicts, mut strange) = (Seen::Nothing, 0, Vec::new());
         for client in clients {
             match client.await? {
-                Seen::Answer { status: 409, .. } => conflicts += 1,
+                Seen::Answer {
+                    status: 409,
+                    retry_after: Some(_),
+                    ..
+                } => conflicts += 1,
                 seen if seen.status() == 201 => saw = seen,
                 seen => strange.push(seen),
             }
@@ -368,6 +372,7 @@ async fn seen(request: reqwest::RequestBuilder) -> Seen {
     };
     let (status, cause) = (answer.status().as_u16(), header("x-deadline-cause"));
     let replayed = header("idempotent-replayed").is_some();
+    let retry_after = header("retry-after");
     let Ok(text) = answer.text().await else {
         return Seen::Nothing;
     };
@@ -376,6 +381,7 @@ async fn seen(request: reqwest::RequestBuilder) -> Seen {
         cause,
         payment: payment(&text),
         replayed,
+        retry_after,
     }
 }
 
