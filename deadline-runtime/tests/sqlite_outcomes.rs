@@ -5,6 +5,7 @@ mod sqlite_support;
 
 use std::time::{Duration, Instant};
 
+use deadline_runtime::data::sqlite::rusqlite::{self, Connection};
 use deadline_runtime::data::sqlite::{Error, PoolOptions};
 use deadline_runtime::data::{CommitError, CommitOutcome, Policy};
 use deadline_runtime::{Budget, Cause, Phase, Stopped, deadline};
@@ -188,6 +189,48 @@ async fn an_outcome_is_true_whenever_the_cancel_comes() {
         committed > 0 && not + unknown > 0,
         "{committed}, {not}, {unknown}: nothing raced"
     );
+}
+
+/// The hook of the log runs when the commit is durable and before it returns.
+fn slow_commits(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA journal_mode = WAL")?;
+    connection.wal_hook(Some(|_, _| {
+        std::thread::sleep(ms(300));
+        Ok(())
+    }));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_commit_that_is_under_way_at_the_deadline_is_unknown_and_goes_on() {
+    let file = File::new("under-way");
+    let options = PoolOptions::new().max_connections(1).on_open(slow_commits);
+    let pool = options.open(file.path()).await.unwrap();
+    let mut tx = pool.begin().await.unwrap();
+    tx.execute("INSERT INTO rows (text) VALUES ('x')", ())
+        .await
+        .unwrap();
+    let start = Instant::now();
+    let cx = request(150);
+    let outcome = cx.enter(|| tx.commit_outcome()).await;
+    about(start, 150);
+    let CommitOutcome::Unknown(unknown) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(unknown.stopped().cause(), Cause::DeadlineExceeded);
+    assert_eq!(unknown.stopped().phase(), Phase::Commit);
+    assert_eq!(unknown.transaction(), None);
+    settled(&pool).await;
+    about(start, 300);
+    assert_eq!((file.rows(), pool.num_idle()), (1, 1));
+
+    // A statement outside a transaction commits as well.
+    let written = request(150).run(async { insert(&pool).await }).await;
+    let error = written.unwrap().unwrap_err();
+    let unknown = CommitError::find(&error);
+    assert!(matches!(unknown, Some(CommitError::Unknown(_))), "{error}");
+    settled(&pool).await;
+    assert_eq!(file.rows(), 2);
 }
 
 #[tokio::test]

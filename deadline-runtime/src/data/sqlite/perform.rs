@@ -1,6 +1,8 @@
 //! How a piece of work gets done: handed to a thread, waited for as long as the context allows, judged when it is over.
 
-use rusqlite::ffi::{SQLITE_CONSTRAINT_COMMITHOOK, SQLITE_IOERR};
+use std::sync::Arc;
+
+use rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
@@ -133,7 +135,7 @@ impl Failure {
 impl Lease {
     fn work<T>(
         &mut self,
-        job: &std::sync::Arc<Job>,
+        job: &Arc<Job>,
         kind: Kind,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Ended<T> {
@@ -162,9 +164,7 @@ impl Lease {
             Ok(_) => Ended::Unbalanced,
             Err(error) if refused_by_hook(&error) && kind == Kind::Inside => Ended::Unbalanced,
             Err(error) if job.is_stopped() && ends_by_us(&error) => Ended::Stopped,
-            Err(error)
-                if kind == Kind::Commit && job.has_begun_to_commit() && !open && is_io(&error) =>
-            {
+            Err(error) if kind == Kind::Commit && job.has_begun_to_commit() && !open => {
                 Ended::Doubtful(error)
             }
             // A statement that failed is undone alone, and its transaction goes on.
@@ -196,13 +196,6 @@ fn ends_by_us(error: &rusqlite::Error) -> bool {
 }
 
 fn refused_by_hook(error: &rusqlite::Error) -> bool {
-    extended(error) == Some(SQLITE_CONSTRAINT_COMMITHOOK)
-}
-
-fn is_io(error: &rusqlite::Error) -> bool {
-    extended(error).is_some_and(|code| code & 0xff == SQLITE_IOERR)
-}
-
-fn extended(error: &rusqlite::Error) -> Option<i32> {
-    Some(error.sqlite_error()?.extended_code)
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(SQLITE_CONSTRAINT_COMMITHOOK)
 }
