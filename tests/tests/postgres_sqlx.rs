@@ -11,7 +11,7 @@ use postgres_common::{Db, ms, request, stop_of};
 use sqlx::{Error, Executor as _};
 
 /// What is late on a machine that is busy with other things.
-const SLACK: Duration = Duration::from_millis(400);
+const SLACK: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_context_it_is_sqlx() {
@@ -200,11 +200,13 @@ async fn with_less_than_the_minimum_left_nothing_is_sent() {
     let pool = db.pool(1);
     let expired = Context::root("request", Budget::new(ms(1)));
     tokio::time::sleep(ms(3)).await;
-    let error = expired.enter(|| pool.begin());
-    let _ = error.await.unwrap_or_else(|error| {
-        // Begun outside the context: it has no deadline, and that is right too.
-        panic!("{error}")
-    });
+    // Whoever polls it: it was made in the request.
+    let error = expired
+        .enter(|| pool.execute("SELECT 1"))
+        .await
+        .unwrap_err();
+    assert_eq!(stop_of(&error), (Cause::DeadlineExceeded, Phase::Start));
+    assert_eq!(pool.size(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -213,8 +215,8 @@ async fn a_remainder_below_a_millisecond_sends_nothing() {
     let pool = db.pool(1);
     db.execute("CREATE TABLE t (v int)").await;
     let mut refused = 0;
-    for _ in 0..20 {
-        let cx = request(30);
+    for _ in 0..5 {
+        let cx = request(300);
         let error = cx
             .run(async {
                 let mut tx = pool.begin().await?;
@@ -233,7 +235,7 @@ async fn a_remainder_below_a_millisecond_sends_nothing() {
             .await;
         assert!(!matches!(error, Ok(Ok(()))), "{error:?}");
     }
-    assert_eq!(refused, 20);
+    assert_eq!(refused, 5);
     assert_eq!(db.number("SELECT count(*) FROM t").await, 0);
 }
 
@@ -313,6 +315,34 @@ async fn a_query_future_that_is_dropped_is_cancelled_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_that_is_dropped_with_its_request_frees_the_locks_of_its_transaction() {
+    let db = Db::new().await;
+    let pool = db.pool(1);
+    db.execute("CREATE TABLE t (v int); INSERT INTO t VALUES (1)")
+        .await;
+    let cx = request(20_000);
+    let mut tx = cx.run(pool.begin()).await.unwrap().unwrap();
+    cx.run(tx.execute("UPDATE t SET v = 2"))
+        .await
+        .unwrap()
+        .unwrap();
+    let leaves = async {
+        tokio::time::sleep(ms(50)).await;
+        cx.cancel(Cause::ClientCancelled);
+    };
+    // Dropped in the very poll that cancels it, so that it never sees the cancel itself.
+    tokio::select! {
+        biased;
+        () = leaves => {}
+        done = cx.run(tx.execute("SELECT pg_sleep(10)")) => panic!("{done:?}"),
+    }
+    // The transaction is still in somebody's hands.
+    db.execute("SET lock_timeout = '2s'; SELECT v FROM t FOR UPDATE")
+        .await;
+    assert_eq!(tx.check().unwrap_err().cause(), Cause::ClientCancelled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_cancelled_is_known_from_our_own_state() {
     let db = Db::new().await;
     let pool = db.pool(1);
@@ -365,6 +395,38 @@ async fn who_cancelled_is_known_from_our_own_state() {
         error.as_database_error().unwrap().code().as_deref(),
         Some("55P03")
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_for_a_lock_ends_with_the_deadline_or_with_its_own_limit() {
+    let db = Db::new().await;
+    db.execute("CREATE TABLE t (v int); INSERT INTO t VALUES (1)")
+        .await;
+    db.execute("BEGIN; SELECT v FROM t FOR UPDATE").await;
+    let pool = db.pool(1);
+    let waits = request(80).run(pool.execute("UPDATE t SET v = 2")).await;
+    if let Ok(waited) = waits {
+        assert_eq!(stop_of(&waited.unwrap_err()).0, Cause::DeadlineExceeded);
+    }
+    let pool = db.pool_at(db.server.address(), 1, Policy::new().lock_wait(ms(50)));
+    let since = Instant::now();
+    let error = request(20_000)
+        .run(pool.execute("UPDATE t SET v = 2"))
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(
+        error.as_database_error().unwrap().code().as_deref(),
+        Some("55P03")
+    );
+    assert!(since.elapsed() < Duration::from_secs(10));
+    db.execute("COMMIT").await;
+    request(20_000)
+        .run(pool.execute("UPDATE t SET v = 2"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(db.number("SELECT v::bigint FROM t").await, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -529,6 +591,64 @@ async fn a_savepoint_takes_back_its_part_and_the_limits_hold_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_optional_may_miss_its_budget_inside_a_savepoint() {
+    let db = Db::new().await;
+    let pool = db.pool(1);
+    db.execute("CREATE TABLE t (v int)").await;
+    request(20_000)
+        .run(async {
+            let mut tx = pool.begin().await.unwrap();
+            tx.execute("INSERT INTO t VALUES (1)").await.unwrap();
+            let narrow = Context::current().child(Budget::new(ms(60)));
+            let since = Instant::now();
+            let mut part = tx.begin().await.unwrap();
+            part.execute("INSERT INTO t VALUES (10)").await.unwrap();
+            let error = narrow
+                .run(part.execute("SELECT pg_sleep(10)"))
+                .await
+                .unwrap()
+                .unwrap_err();
+            assert_eq!(stop_of(&error).0, Cause::DependencyTimeout);
+            assert!(since.elapsed() < ms(60) + SLACK);
+            drop(part);
+            tx.execute("INSERT INTO t VALUES (100)").await.unwrap();
+            assert!(tx.commit_outcome().await.is_committed());
+            // Without one the whole is over, whatever is left.
+            let mut tx = pool.begin().await.unwrap();
+            let narrow = Context::current().child(Budget::new(ms(60)));
+            assert!(
+                narrow
+                    .run(tx.execute("SELECT pg_sleep(10)"))
+                    .await
+                    .unwrap()
+                    .is_err()
+            );
+            let error = tx.execute("INSERT INTO t VALUES (1000)").await.unwrap_err();
+            assert_eq!(stop_of(&error).0, Cause::DependencyTimeout);
+            assert!(!tx.commit_outcome().await.is_committed());
+            // One that is rolled back while its statement is being cancelled.
+            let mut tx = pool.begin().await.unwrap();
+            let narrow = Context::current().child(Budget::new(ms(60)));
+            let mut part = tx.begin().await.unwrap();
+            assert!(
+                narrow
+                    .run(part.execute("SELECT pg_sleep(10)"))
+                    .await
+                    .unwrap()
+                    .is_err()
+            );
+            drop(part);
+            tx.rollback().await.unwrap();
+        })
+        .await
+        .unwrap();
+    assert_eq!(
+        (db.number("SELECT sum(v) FROM t").await, pool.size()),
+        (101, 1)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_part_that_is_dropped_before_the_commit_is_not_committed() {
     let db = Db::new().await;
     let pool = db.pool(1);
@@ -551,19 +671,26 @@ async fn a_part_that_is_dropped_before_the_commit_is_not_committed() {
 async fn a_late_cancel_never_meets_the_next_query() {
     let db = Db::new().await;
     let pool = db.pool(1);
-    // Finishes about when it is cancelled: 1,000 races.
+    let race = async |cx: Context| {
+        cx.run(async {
+            let mut tx = pool.begin().await?;
+            tx.execute("SELECT pg_sleep(0.006)").await
+        })
+        .await
+    };
+    // It is to end about when it is cancelled, however fast this machine is just now.
+    let mut usual = Vec::new();
+    for _ in 0..21 {
+        let since = Instant::now();
+        race(request(5_000)).await.unwrap().unwrap();
+        usual.push(since.elapsed());
+    }
+    usual.sort_unstable();
+    let usual = usual[10];
     let (mut cut, mut done) = (0, 0);
-    for turn in 0..1_000_u64 {
-        let cx = Context::root(
-            "racer",
-            Budget::new(Duration::from_micros(7_000 + turn % 40 * 100)),
-        );
-        let raced = cx
-            .run(async {
-                let mut tx = pool.begin().await?;
-                tx.execute("SELECT pg_sleep(0.006)").await
-            })
-            .await;
+    for turn in 0..1_000_u32 {
+        let budget = usual * (85 + turn % 40) / 100;
+        let raced = race(Context::root("racer", Budget::new(budget))).await;
         if matches!(raced, Ok(Ok(_))) {
             done += 1;
         } else {
@@ -695,9 +822,8 @@ async fn what_the_role_is_limited_to_is_only_shortened() {
                     .unwrap();
                 assert_eq!(limit, "150ms");
                 let error = tx.execute("SELECT pg_sleep(5)").await.unwrap_err();
-                // The limit that the server had been told, and not an operator.
-                println!("{error}");
-                assert!(Stopped::find(&error).is_some());
+                // Not our limit: the request has time left.
+                assert_eq!(stop_of(&error), (Cause::DependencyFailed, Phase::Database));
             }
         })
         .await

@@ -17,6 +17,8 @@ pub(crate) struct Limits {
     /// Of the time between statements. It ends the connection, so it comes after everything that we do ourselves: for
     /// the case that this process hangs or its machine is gone.
     pub(crate) idle: Option<ServerLimit>,
+    /// Whether the limit of statements is what is left, and not what the session has anyway.
+    ours: bool,
 }
 
 /// What a session is limited to by its role, its database or the server: a request may only shorten that.
@@ -68,7 +70,13 @@ impl Limits {
             statement,
             lock: lock.map(|lock| lock.min(statement)),
             idle: shorter(ServerLimit::of(idle), ceilings.idle),
+            ours: statement == left,
         }
+    }
+
+    /// The limit of a statement whose end is ours: one at which the role ends anyway is not.
+    pub(crate) fn ours(&self) -> Option<ServerLimit> {
+        self.ours.then_some(self.statement)
     }
 
     /// `SET LOCAL` only: a plain `SET` would stay on the pooled connection, and `set_config` is a query, after which a
@@ -238,11 +246,14 @@ mod tests {
         }
         let request = Duration::from_secs(60);
         let limits = Limits::new(limit(30_000), request, &Policy::new(), ceilings);
-        assert_eq!(limits.statement, limit(5_000));
+        assert_eq!((limits.statement, limits.ours()), (limit(5_000), None));
         assert_eq!(limits.lock, None);
         assert_eq!(limits.idle, Some(limit(2_000)));
         let limits = Limits::new(limit(300), request, &Policy::new(), ceilings);
-        assert_eq!(limits.statement, limit(300));
+        assert_eq!(
+            (limits.statement, limits.ours()),
+            (limit(300), Some(limit(300)))
+        );
     }
 
     #[test]

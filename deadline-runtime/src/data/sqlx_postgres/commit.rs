@@ -60,8 +60,8 @@ pub(super) async fn commit(
     resolvable: bool,
 ) -> Committed {
     let policy = connection.shared.policy;
-    if connection.live.parts().is_none() {
-        return Committed::Stopped(connection.over_as_error());
+    if let Err(over) = connection.settle(bounds).await {
+        return Committed::Stopped(over);
     }
     let mut transaction = None;
     if resolvable {
@@ -98,7 +98,7 @@ pub(super) async fn commit(
         statements: sql.matches(';').count() + 1,
         sql,
         sent: Deadline::now(),
-        limit,
+        limit: limit.and_then(|left| connection.limits(bounds, left).ours()),
         patience: patience.saturating_add(policy.cleanup),
         bounds: bounds.clone(),
     };

@@ -9,6 +9,8 @@ use futures_core::stream::BoxStream;
 use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlStr};
 
+use tokio::task::JoinHandle;
+
 use super::begin::Opened;
 use super::error::{breaks, code};
 use super::live::Live;
@@ -26,7 +28,8 @@ use crate::time::Deadline;
 ///
 /// Each statement belongs to the context that calls it, or, where there is none, to the one that began the
 /// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends, with the stop as its error,
-/// and the transaction is then over: cancelled on the server, rolled back, its locks freed.
+/// and the transaction is then over: cancelled on the server, rolled back, its locks freed. Only inside a savepoint, and when it was a narrower
+/// context than that of the transaction which ended, the transaction can go on when the savepoint is left.
 pub struct Connection {
     pub(super) live: Live,
     pub(super) shared: Arc<Shared>,
@@ -39,6 +42,8 @@ pub struct Connection {
     pub(super) level: u32,
     /// A savepoint that was left without being kept: taken back before anything else.
     pub(super) owed: Option<Owed>,
+    /// A statement inside a savepoint was stopped, and is being cancelled.
+    pub(super) recovering: Option<JoinHandle<Live>>,
     /// Why the transaction is over.
     over: Option<Brief>,
     /// The server could not serialize it.
@@ -83,6 +88,7 @@ impl Connection {
             told: opened.limits,
             level: 0,
             owed: None,
+            recovering: None,
             over: None,
             unserializable: false,
         }
@@ -111,6 +117,33 @@ impl Connection {
             Some(brief) => Stopped::new(Details::of(brief)),
             None => Bounds::of(self.cx.clone()).stop(Cause::DependencyFailed, Phase::Database),
         }
+    }
+
+    /// A statement was stopped. The server fails the transaction with it, but for a savepoint.
+    fn stopped(&mut self, stopped: &Stopped) {
+        if self.level > 0 && self.cx.cause().is_none() {
+            if self.live.parts().is_some_and(|parts| parts.busy) {
+                self.recovering = self.live.recover();
+            }
+        } else {
+            self.abandon(stopped);
+        }
+    }
+
+    /// Waits until a statement that was stopped is over on the server.
+    pub(super) async fn settle(&mut self, bounds: &Bounds) -> Result<(), Stopped> {
+        if let Some(recovering) = self.recovering.take() {
+            match bounds.run(Phase::Database, recovering).await {
+                Ok(Ok(live)) => self.live = live,
+                // The runtime is shutting down.
+                Ok(Err(_)) => {}
+                Err(stopped) => self.abandon(&stopped),
+            }
+        }
+        if self.live.parts().is_none() {
+            return Err(self.over_as_error());
+        }
+        Ok(())
     }
 
     /// The transaction is over, for this reason.
@@ -158,7 +191,7 @@ impl Connection {
     pub(super) fn judge(&mut self, bounds: &Bounds, sent: Deadline, error: Error) -> Error {
         if breaks(&error) {
             // A limit may have ended the connection, or the network has.
-            let told = self.told.map(|told| (sent, told.statement));
+            let told = self.told.and_then(|told| Some((sent, told.ours()?)));
             let verdict = bounds.verdict(told);
             let stopped = bounds.judge(verdict, Phase::Database);
             self.abandon(&stopped);
@@ -175,15 +208,18 @@ impl Connection {
         if !postgres::ends_by_limit_or_cancel(&code) {
             return error;
         }
-        let told = self.told.map(|told| (sent, told.statement));
-        match bounds.verdict(told) {
-            // `NOWAIT` and the user's own limit for locks are errors of the statement.
-            Verdict::Theirs if code == "55P03" => error,
-            verdict => bounds
-                .judge(verdict, Phase::Database)
-                .with_source(error)
-                .into(),
+        let told = self.told.and_then(|told| Some((sent, told.ours()?)));
+        let verdict = bounds.verdict(told);
+        // `NOWAIT` and the user's own limit for locks are errors of the statement.
+        if verdict == Verdict::Theirs && code == "55P03" {
+            return error;
         }
+        let stopped = bounds.judge(verdict, Phase::Database);
+        if verdict != Verdict::Theirs {
+            // The server was faster with it than we.
+            self.stopped(&stopped);
+        }
+        stopped.with_source(error).into()
     }
 }
 
@@ -200,7 +236,7 @@ impl Drop for Using<'_> {
         if !self.done
             && let Err(stopped) = self.bounds.check(Phase::Database)
         {
-            self.connection.abandon(&stopped);
+            self.connection.stopped(&stopped);
         }
     }
 }
@@ -212,9 +248,7 @@ pub(super) async fn each(
     statement: Statement,
     sink: Sink<'_>,
 ) -> Result<(), Error> {
-    if connection.live.parts().is_none() {
-        return Err(connection.over_as_error().into());
-    }
+    connection.settle(bounds).await?;
     let left = match bounds.admit(Duration::ZERO) {
         Ok(left) => left,
         Err(refused) => {
@@ -298,7 +332,7 @@ async fn execute(
             Err(connection.judge(bounds, sent, error))
         }
         End::Stopped(stopped) => {
-            connection.abandon(&stopped);
+            connection.stopped(&stopped);
             Err(stopped.into())
         }
     }

@@ -53,6 +53,21 @@ impl Live {
         self.0.take()
     }
 
+    /// Cancels what is running, in a task of its own, and gives the transaction back for what a savepoint leaves of it; nothing
+    /// if that did not go well.
+    pub(super) fn recover(&mut self) -> Option<JoinHandle<Self>> {
+        let mut parts = self.take()?;
+        let runtime = parts.runtime.clone();
+        Some(runtime.spawn(async move {
+            let within = parts.shared.policy.cleanup;
+            if matches!(timeout(within, parts.interrupt()).await, Ok(Ok(()))) {
+                return Self::new(parts);
+            }
+            parts.close().await;
+            Self(None)
+        }))
+    }
+
     /// Rolls back, in a task of its own.
     pub(super) fn roll_back(&mut self) -> Option<JoinHandle<()>> {
         let parts = self.take()?;

@@ -22,10 +22,10 @@ impl Pool {
     /// That of `work`, of the begin or of the commit.
     ///
     /// ```no_run
-    /// # use deadline_runtime::data::sqlx_postgres::{Connection, Pool};
+    /// # use deadline_runtime::data::sqlx_postgres::Pool;
     /// # async fn pay(pool: &Pool) -> Result<(), sqlx::Error> {
     /// let left: i64 = pool
-    ///     .transaction(async |tx: &mut Connection| {
+    ///     .transaction(async |tx| {
     ///         sqlx::query("UPDATE accounts SET cents = cents - 100 WHERE id = 1")
     ///             .execute(&mut *tx)
     ///             .await?;

@@ -109,6 +109,11 @@ impl Transaction<'_> {
     pub async fn rollback(mut self) -> Result<(), Error> {
         match &mut self.0 {
             Kind::Whole(connection) => {
+                if let Some(recovering) = connection.recovering.take()
+                    && let Ok(live) = recovering.await
+                {
+                    connection.live = live;
+                }
                 if let Some(rolling_back) = connection.live.roll_back() {
                     let _ = rolling_back.await;
                 }
@@ -134,7 +139,7 @@ impl Transaction<'_> {
     /// The stop.
     pub fn check(&mut self) -> Result<(), Stopped> {
         let connection = self.connection();
-        if connection.live.parts().is_none() {
+        if connection.recovering.is_none() && connection.live.parts().is_none() {
             return Err(connection.over_as_error());
         }
         Bounds::here().or(&connection.cx).check(Phase::Database)
