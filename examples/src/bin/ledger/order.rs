@@ -81,3 +81,28 @@ impl fmt::Display for Payment {
         f.write_str(self.status())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_short_visible_and_not_empty() {
+        assert!(is_key("8f14e45f-ceea"));
+        assert!(is_key(&"k".repeat(64)));
+        for bad in ["", "a b", "ä", "\n", &"k".repeat(65)] {
+            assert!(!is_key(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn verdicts_survive_their_columns_and_half_of_one_is_none() {
+        for verdict in [Verdict::Paid("ch_1".into()), Verdict::Declined] {
+            let (status, charge) = verdict.columns();
+            let read = Verdict::from_columns(status, charge.map(str::to_owned));
+            assert_eq!(read, Some(verdict));
+        }
+        assert_eq!(Verdict::from_columns("paid", None), None);
+        assert_eq!(Verdict::from_columns("pending", Some("ch_1".into())), None);
+    }
+}
