@@ -320,10 +320,10 @@ async fn statements_that_fit_one_by_one_do_not_fit_together() {
         })
         .await
         .unwrap();
-    assert_eq!(
-        stopped(result.unwrap_err()).cause(),
-        Cause::DeadlineExceeded
-    );
+    let stop = stopped(result.unwrap_err());
+    // Less than a millisecond may have been left for the next one.
+    let right = [Cause::DeadlineExceeded, Cause::LocalBudgetRejected];
+    assert!(right.contains(&stop.cause()), "{stop}");
     assert!(done < 2, "{done}");
     settled(&pool).await;
     assert_eq!(file.rows(), 0);
