@@ -774,3 +774,24 @@ async fn annotated_functions_get_the_error_in_their_hands() {
     assert_eq!(with_a_fallback(&pool).await.unwrap(), -1);
     settled(&pool).await;
 }
+
+#[tokio::test]
+async fn a_reading_transaction_sees_one_moment_and_keeps_no_writer_waiting() {
+    let file = File::new("snapshot");
+    let pool = PoolOptions::new()
+        .on_open(|connection| connection.execute_batch("PRAGMA journal_mode = WAL"))
+        .open(file.path())
+        .await
+        .unwrap();
+    let count = "SELECT count(*) FROM rows";
+    let mut reader = pool.begin_read().await.unwrap();
+    for _ in 0..2 {
+        let seen = reader.query_row(count, (), |row| row.get::<_, i64>(0));
+        assert_eq!(seen.await.unwrap(), 0);
+        let written = request(10_000).run(async { insert(&pool).await });
+        assert_eq!(written.await.unwrap().unwrap(), 1);
+    }
+    reader.commit().await.unwrap();
+    let seen = pool.query_row(count, (), |row| row.get::<_, i64>(0));
+    assert_eq!(seen.await.unwrap(), 2);
+}
