@@ -96,4 +96,42 @@ mod tests {
     async fn nothing_is_paid_twice_lost_or_falsely_called_paid() {
         no_promise_is_broken(Database::Sqlite).await;
     }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_cannot_be_an_order_is_refused_and_leaves_nothing() {
+        let dir = std::env::temp_dir().join(format!("deadline-ledger-bad-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a folder");
+        let place = process::Place::File(dir.join("ledger.db"));
+        let faults = fault::Faults::default();
+        let process = process::Process::start(&place, "http://127.0.0.1:9/charges", faults).await;
+        let process = process.expect("it starts");
+        let client = reqwest::Client::builder().no_proxy().build();
+        let client = client.expect("a client");
+        let url = format!("http://{}/payments", process.address);
+        let good = r#"{"account":"ada","cents":500}"#;
+        for (key, body, timeout) in [
+            (None, good, None),
+            (Some(""), good, None),
+            (Some("two words"), good, None),
+            (Some("k"), r#"{"account":"ada","cents":0}"#, None),
+            (Some("k"), r#"{"account":"ada","cents":-5}"#, None),
+            (Some("k"), r#"{"account":"ada","cents":1.5}"#, None),
+            (Some("k"), r#"{"account":"ada","cents":5,"to":"eve"}"#, None),
+            (Some("k"), "", None),
+            (Some("k"), good, Some("+100")),
+        ] {
+            let mut request = client.post(&url).header("content-type", "application/json");
+            for (name, value) in [("idempotency-key", key), ("x-request-timeout-ms", timeout)] {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
+            }
+            let answer = request.body(body).send().await.expect("an answer");
+            assert_eq!(answer.status(), 400, "{key:?} {body} {timeout:?}");
+        }
+        let known = client.get(format!("{url}/k")).send().await;
+        assert_eq!(known.expect("an answer").status(), 404);
+        process.kill();
+        let _ = std::fs::remove_dir_all(dir);
+    }
 }
