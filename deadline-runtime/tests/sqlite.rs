@@ -795,3 +795,19 @@ async fn a_reading_transaction_sees_one_moment_and_keeps_no_writer_waiting() {
     let seen = pool.query_row(count, (), |row| row.get::<_, i64>(0));
     assert_eq!(seen.await.unwrap(), 2);
 }
+
+/// The one place where both clocks meet: that they do not is what is promised.
+#[tokio::test(start_paused = true)]
+async fn a_paused_clock_stands_still_while_a_statement_runs() {
+    let pool = Pool::in_memory().await.unwrap();
+    let cx = request(10);
+    let slow = cx.run(async {
+        pool.run(|connection| {
+            std::thread::sleep(ms(50));
+            connection.query_row("SELECT 7", (), |row| row.get::<_, i64>(0))
+        })
+        .await
+    });
+    assert_eq!(slow.await.unwrap().unwrap(), 7);
+    assert_eq!(cx.remaining(), Some(ms(10)));
+}

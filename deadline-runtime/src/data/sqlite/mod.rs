@@ -23,7 +23,8 @@
 //!
 //! Work is handed over as a closure that runs on a thread for blocking work, with the context as the ambient one.
 //! What the closure does besides `SQLite` is not interrupted; its connection is busy until it is done. All of this needs a
-//! tokio runtime, which may be another one each time.
+//! tokio runtime, which may be another one each time. A paused clock stands still while a statement runs, so that tests of services
+//! that are kept here go on as if it took no time.
 //!
 //! ```
 //! use std::time::Duration;
