@@ -78,6 +78,10 @@ impl Bounds {
     }
 
     /// What the request as a whole has left, its reserve included; zero without a limit.
+    #[cfg_attr(
+        not(feature = "sqlx-postgres"),
+        allow(dead_code, reason = "only servers are told")
+    )]
     pub(crate) fn request_left(&self) -> Duration {
         let root = self.0.node().map(Node::root_of);
         root.and_then(|root| root.limits.hard)
@@ -178,9 +182,17 @@ impl Bounds {
         frame.stop_error(cause, phase, Deadline::now(), location, current::path())
     }
 
+    /// As a scope of ours does: the request remembers the stop, and the scopes around learn whose limit it was, so that the
+    /// fallback of a `#[budget]` stands in for it.
     fn note(&self, stopped: &Stopped) {
-        if let Some(node) = self.0.node() {
-            node.note_stop(stopped);
+        let Some(node) = self.0.node() else { return };
+        node.note_stop(stopped);
+        let by_limit = matches!(
+            stopped.cause(),
+            Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected
+        );
+        if by_limit {
+            current::with(|frame| frame.note_limit_hit(node.limits.soft));
         }
     }
 }

@@ -24,16 +24,19 @@
 //! | feature | module |
 //! |---|---|
 //! | `sqlx-postgres` | [`data::sqlx_postgres`](sqlx_postgres): a pool and transactions over sqlx 0.9, in place of sqlx's own |
+//! | `sqlite` | [`data::sqlite`](sqlite): a pool and transactions for an embedded database, over rusqlite 0.39 |
 
 // What the drivers stand on: add a driver's feature to these lines.
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
 mod bounds;
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
 mod limit;
 mod outcome;
 mod policy;
 #[cfg(feature = "sqlx-postgres")]
 mod postgres;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 #[cfg(feature = "sqlx-postgres")]
 pub mod sqlx_postgres;
 

@@ -217,7 +217,7 @@ impl Stopped {
     }
 
     /// Refused: what a useful run needs, and what was left.
-    #[cfg(feature = "sqlx-postgres")]
+    #[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
     pub(crate) fn needing(mut self, needs: Duration, has: Duration) -> Self {
         self.0.needed = Some((needs, has));
         self
