@@ -71,7 +71,8 @@
 //! [`Context::spawn`] and [`Group`] start tasks that do not outlive their place, [`Context::blocking`] a closure on another thread;
 //! [`Context::critical`], [`Context::detach`] and [`Context::after_stop`] are for what may, and a [`Tracker`] waits for those at
 //! shutdown: "Work beside the body" below, with a table of ways not to be cut.
-//! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time.
+//! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time. [`admission`] lets
+//! no more in than can be served in time.
 //!
 //! # Testing
 //!
