@@ -1,4 +1,4 @@
-//! What a fan-out costs beside `futures::try_join_all` and `tokio::task::JoinSet`, as ratios within one run.
+//! What a fan-out and a group cost beside `futures::try_join_all` and `tokio::task::JoinSet`, as ratios within one run.
 //!
 //! As in `overhead.rs`: in turns, many rounds each, the fastest round of each counts. Each operation runs ten branches to
 //! their end inside a task of a current-thread runtime, so what wakes and schedules them is part of it. Neither yardstick
@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use deadline_runtime::fan_out::{fan_out_all, optional, required};
-use deadline_runtime::{Budget, Context, Stopped};
+use deadline_runtime::{Budget, Context, Group, Stopped};
 use tokio::task::{JoinSet, yield_now};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -58,6 +58,19 @@ async fn spawned(pends: u32) -> u64 {
     sum
 }
 
+async fn grouped(pends: u32) -> u64 {
+    let mut group = Group::new();
+    for at in 0..BRANCHES {
+        group.spawn(move |_cx| work(pends, at));
+    }
+    let mut sum = 0;
+    while let Some(Ok(Ok(value))) = group.join_next().await {
+        sum += value;
+    }
+    black_box(group.close().await);
+    sum
+}
+
 async fn joined_with_timeouts(pends: u32) -> u64 {
     let branches = (0..BRANCHES).map(|at| tokio::time::timeout(LONG, work(pends, at)));
     let values = futures::future::join_all(branches).await;
@@ -96,6 +109,13 @@ async fn rows() {
     for (pends, what) in [(0, "ready"), (1, "one pend"), (4, "four pends")] {
         row(&format!("{what}: `try_join_all`"), pends, ours, joined).await;
         row(&format!("{what}: `JoinSet`"), pends, ours, spawned).await;
+        row(
+            &format!("{what}, a `Group`: `JoinSet`"),
+            pends,
+            grouped,
+            spawned,
+        )
+        .await;
         let name = format!("{what}, a cut-off each: `join_all` of a `timeout` each");
         row(&name, pends, ours_cut_off, joined_with_timeouts).await;
     }
