@@ -1,11 +1,11 @@
 //! [`Leave`]: a scope whose body is gone and whose tasks are being joined.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::{Arc, LockResult, Mutex, PoisonError};
 use std::task::{self, Poll};
 
 use super::life::{Next, Running};
-use super::scoped::unlocked;
 use super::state::{Flag, State};
 use crate::context::node::Node;
 use crate::stop::{Cause, Stopped};
@@ -13,16 +13,42 @@ use crate::tasks::{Close, Gauge};
 use crate::time::Deadline;
 
 /// What is kept until everything has been joined: `V` is a value, if it can be held back.
-pub struct Leave<V, K> {
-    pub(super) state: State,
-    pub(super) on_stop: K,
-    pub(super) value: Result<V, Stopped>,
+///
+/// The only part that knows its type, and not the function: everything here is compiled again for each of them.
+pub struct Waiting<V> {
+    pub(super) leave: Leave,
+    /// Behind a lock that is never taken, so that it is `Sync` and unwind safe and the scope can be as its body is.
+    value: Mutex<Result<V, Stopped>>,
+}
+
+impl<V> Waiting<V> {
+    /// Boxed because it is rare: a scope that has no tasks is no larger for it.
+    pub(super) fn new(state: State, value: Result<V, Stopped>) -> Box<Self> {
+        Box::new(Self {
+            leave: Leave::new(state, value.is_err()),
+            value: Mutex::new(value),
+        })
+    }
+
+    /// Everything has been joined or given up.
+    pub(super) fn done(self) -> (State, Result<V, Stopped>) {
+        (self.leave.done(), unlocked(self.value.into_inner()))
+    }
+}
+
+fn unlocked<T>(inner: LockResult<T>) -> T {
+    inner.unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) struct Leave {
+    state: State,
+    stopped: bool,
     /// Behind a trait object, so that its parts do not count against rustc's recursion limit.
     close: Box<dyn Closes>,
 }
 
 /// [`Close`].
-trait Closes: Send + Sync {
+trait Closes: Send + Sync + UnwindSafe + RefUnwindSafe {
     fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()>;
     fn due(&self) -> Option<Deadline>;
     fn take_panic(&mut self) -> Option<Box<dyn Any + Send>>;
@@ -77,18 +103,19 @@ impl<T> Hold<T> for HandedOut {
     }
 }
 
-impl<V, K> Leave<V, K> {
-    pub(super) fn new(mut state: State, on_stop: K, value: Result<V, Stopped>) -> Self {
+impl Leave {
+    #[inline(never)]
+    fn new(mut state: State, stopped: bool) -> Self {
         let close = Close::of(state.attends_to(), state.cause_for_tasks());
         state.leave_until(close.due());
         Self {
             state,
-            on_stop,
-            value,
+            stopped,
             close: Box::new(Mutex::new(close)),
         }
     }
 
+    #[inline(never)]
     pub(super) fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()> {
         loop {
             if self.state.begin(cx.waker()).is_pending() {
@@ -106,26 +133,27 @@ impl<V, K> Leave<V, K> {
         }
     }
 
-    /// Everything has been joined or given up. A task's panic goes on here, now that the others are gone.
-    pub(super) fn done(self) -> (State, K, Result<V, Stopped>) {
+    /// A task's panic goes on here, now that the others are gone.
+    #[inline(never)]
+    fn done(self) -> State {
         let Self {
             mut state,
-            on_stop,
-            value,
+            stopped,
             mut close,
         } = self;
         let panic = close.take_panic();
-        state.gone(value.is_err());
+        state.gone(stopped);
         drop(close);
         if let Some(payload) = panic {
             std::panic::resume_unwind(payload);
         }
-        (state, on_stop, value)
+        state
     }
 
     /// Dropped meanwhile: what is left is joined by somebody else.
-    pub(super) fn dropped(mut self) {
-        self.state.gone(self.value.is_err());
+    #[inline(never)]
+    pub(super) fn dropped(&mut self) {
+        self.state.gone(self.stopped);
     }
 }
 

@@ -3,13 +3,12 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{LockResult, Mutex, PoisonError};
 use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
 use super::checkpoint::missed_by;
-use super::leave::{HandedOut, Held, Hold, Leave};
+use super::leave::{HandedOut, Held, Hold, Waiting};
 use super::life::{Dropped, Dropping, Next, Running};
 use super::operation::Spec;
 use super::state::{Flag, State};
@@ -41,7 +40,8 @@ pin_project! {
         },
         /// The body is gone, and what it has spawned is being joined.
         Leaving {
-            leave: LeaveOf<F, K>,
+            waiting: WaitingOf<F, K>,
+            on_stop: K,
         },
         /// Polled to its end.
         Over,
@@ -51,9 +51,9 @@ pin_project! {
         fn drop(mut this: Pin<&mut Self>) {
             let state = match this.as_mut().project() {
                 Place::Alive { state, .. } => state,
-                Place::Leaving { leave } => {
-                    if let Some(leave) = leave.take() {
-                        unlocked(leave.into_inner()).dropped();
+                Place::Leaving { waiting, .. } => {
+                    if let Some(waiting) = waiting {
+                        waiting.leave.dropped();
                     }
                     return;
                 }
@@ -85,13 +85,8 @@ pin_project! {
 /// The body's value or the stop.
 pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
 
-/// Boxed because it is rare: a scope that has no tasks is no larger for it. Behind a lock that is never taken, so that it is
-/// `Sync` and unwind safe and the scope can be as its body is.
-type LeaveOf<F, K> = Option<Box<Mutex<Leave<<K as Keep>::Hold<<F as Future>::Output>, K>>>>;
-
-pub(super) fn unlocked<T>(inner: LockResult<T>) -> T {
-    inner.unwrap_or_else(PoisonError::into_inner)
-}
+/// An option so that it can be taken out; it is always there.
+type WaitingOf<F, K> = Option<Box<Waiting<<K as Keep>::Hold<<F as Future>::Output>>>>;
 
 /// What is left of a scope when its body is gone.
 pub(super) struct Remains<K> {
@@ -126,20 +121,13 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
 }
 
 impl<F: Future, B, K: Keep> Scoped<F, B, K> {
-    #[cold]
-    fn leaving(state: State, on_stop: K, value: Result<K::Hold<F::Output>, Stopped>) -> Self {
-        Self::Leaving {
-            leave: Some(Box::new(Mutex::new(Leave::new(state, on_stop, value)))),
-        }
-    }
-
     /// Polls the scope: the body's value or the stop.
     #[inline]
     pub(super) fn run(
         mut self: Pin<&mut Self>,
         cx: &mut task::Context<'_>,
     ) -> Poll<(Output<F>, Remains<K>)> {
-        loop {
+        let (value, mut state, on_stop) = loop {
             let (state, on_stop, body) = match self.as_mut().project() {
                 Place::Alive {
                     state,
@@ -147,23 +135,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
                     body,
                     ..
                 } => (state, on_stop, body),
-                Place::Leaving { leave } => {
-                    let joined = match leave {
-                        Some(leave) => unlocked(leave.get_mut()).poll(cx),
-                        None => Poll::Pending,
-                    };
-                    if joined.is_pending() {
-                        return Poll::Pending;
-                    }
-                    let left = leave.take();
-                    self.set(Self::Over);
-                    let Some(left) = left else {
-                        return Poll::Pending;
-                    };
-                    let (state, on_stop, value) = unlocked(left.into_inner()).done();
-                    let value = value.map(Hold::release);
-                    return Poll::Ready((value, Remains { state, on_stop }));
-                }
+                Place::Leaving { .. } => return self.join(cx),
                 // Polled after its end: nothing will ever come.
                 Place::Over => return Poll::Pending,
             };
@@ -179,41 +151,63 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
             let running = Running::begun(state);
             if let Poll::Ready(value) = body.poll(cx) {
                 drop(running);
-                let (mut state, on_stop) = (state.take(), on_stop.take());
-                self.set(Self::Over);
-                state.completed();
-                if state.has_tasks() {
-                    match K::Hold::hold(value) {
-                        Ok(value) => {
-                            self.set(Self::leaving(state, on_stop, Ok(value)));
-                            continue;
-                        }
-                        Err(value) => {
-                            state.gone(false);
-                            return Poll::Ready((Ok(value), Remains { state, on_stop }));
-                        }
-                    }
-                }
-                state.gone(false);
-                return Poll::Ready((Ok(value), Remains { state, on_stop }));
+                break (Ok(value), state.take(), on_stop.take());
             }
             match running.pending(cx) {
                 Next::Wait => return Poll::Pending,
                 Next::Again => {}
-                Next::End(stopped) => {
-                    let (mut state, on_stop) = (state.take(), on_stop.take());
-                    let dropping = Dropping::of(&mut state);
-                    self.set(Self::Over);
-                    dropping.done();
-                    if state.has_tasks() {
-                        self.set(Self::leaving(state, on_stop, Err(stopped)));
-                        continue;
-                    }
-                    state.gone(true);
-                    return Poll::Ready((Err(stopped), Remains { state, on_stop }));
+                Next::End(stopped) => break (Err(stopped), state.take(), on_stop.take()),
+            }
+        };
+        {
+            // Destructors of a stopped body see the context.
+            let dropping = value.is_err().then(|| Dropping::of(&mut state));
+            self.set(Self::Over);
+            if let Some(dropping) = dropping {
+                dropping.done();
+            }
+        }
+        if value.is_ok() {
+            state.completed();
+        }
+        if state.has_tasks() {
+            let held = match value {
+                Ok(value) => K::Hold::hold(value).map(Ok),
+                Err(stopped) => Ok(Err(stopped)),
+            };
+            match held {
+                Ok(value) => {
+                    let waiting = Some(Waiting::new(state, value));
+                    self.set(Self::Leaving { waiting, on_stop });
+                    return self.join(cx);
+                }
+                Err(value) => {
+                    state.gone(false);
+                    return Poll::Ready((Ok(value), Remains { state, on_stop }));
                 }
             }
         }
+        state.gone(value.is_err());
+        Poll::Ready((value, Remains { state, on_stop }))
+    }
+
+    /// The body is gone: waits for what it has spawned.
+    #[cold]
+    fn join(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<(Output<F>, Remains<K>)> {
+        let Place::Leaving { waiting, on_stop } = self.as_mut().project() else {
+            return Poll::Pending;
+        };
+        let joined = waiting.as_mut().map(|waiting| waiting.leave.poll(cx));
+        if joined.is_none_or(|joined| joined.is_pending()) {
+            return Poll::Pending;
+        }
+        let (left, on_stop) = (waiting.take(), on_stop.take());
+        self.set(Self::Over);
+        let Some(left) = left else {
+            return Poll::Pending;
+        };
+        let (state, value) = left.done();
+        Poll::Ready((value.map(Hold::release), Remains { state, on_stop }))
     }
 }
 
