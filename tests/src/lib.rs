@@ -3,5 +3,7 @@
 //! Everything here works in real time: a paused clock jumps while real I/O is outstanding. Limits in these tests are
 //! therefore wide, and what must not happen is counted instead of timed.
 
+pub mod clock;
 pub mod events;
+pub mod peers;
 pub mod raw;
