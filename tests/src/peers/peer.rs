@@ -199,7 +199,8 @@ impl Peer {
 
     /// How many calls of an id it has begun to serve so far.
     pub async fn begun(&self, id: &str) -> usize {
-        let begun = |lines: &[String]| Some(events(lines, "begin").filter(|l| l["id"] == id).count());
+        let begun =
+            |lines: &[String]| Some(events(lines, "begin").filter(|l| l["id"] == id).count());
         self.process.wait_for(begun).await
     }
 }
