@@ -5,5 +5,6 @@
 
 pub mod clock;
 pub mod events;
+pub mod nginx;
 pub mod peers;
 pub mod raw;

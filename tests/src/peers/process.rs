@@ -108,14 +108,10 @@ impl Process {
         }
     }
 
-    /// Whether it has ended, and what it wrote to its standard error.
-    pub fn ended(&mut self) -> Option<String> {
-        let ended = matches!(self.child.try_wait(), Ok(Some(_)) | Err(_));
-        ended.then(|| {
-            // The thread that reads may be a little behind.
-            std::thread::sleep(Duration::from_millis(20));
-            self.lines.lock().errors.join("\n")
-        })
+    /// What it wrote to its standard error so far.
+    #[must_use]
+    pub fn errors(&self) -> String {
+        self.lines.lock().errors.join("\n")
     }
 }
 
