@@ -94,13 +94,13 @@ mod trip;
 pub use deadline_macros::{budget, checkpoint, deadline, shield};
 
 pub use crate::context::{
-    Cancelled, Context, Missing, Mode, Outcome, Report, RootBuilder, ScopeRecord, UnknownMode,
-    timeout,
+    Cancelled, Context, Missing, Mode, Outcome, Overrides, OverridesError, Report, RootBuilder,
+    ScopeRecord, UnknownMode, timeout,
 };
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
 pub use crate::scope::Run;
-pub use crate::stop::{Cause, FromStopped, Limit, Phase, Stopped};
-pub use crate::time::{Budget, Deadline, DurationError, parse_duration};
+pub use crate::stop::{Cause, FromStopped, Limit, Phase, Sent, Stopped};
+pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration};
 
 /// What the attributes expand to. Not for use by hand: it changes with them.
 #[doc(hidden)]

@@ -41,7 +41,12 @@ async fn sent(uri: &str) -> Result<HeaderMap, Box<dyn std::error::Error + Send +
         .header("x-request-id", "theirs")
         .body(())
         .unwrap();
-    Ok(client.oneshot(request).await?.into_body())
+    Ok(client
+        .oneshot(request)
+        .await?
+        .into_body()
+        .into_inner()
+        .unwrap())
 }
 
 fn all<'h>(headers: &'h HeaderMap, name: &str) -> Vec<&'h str> {

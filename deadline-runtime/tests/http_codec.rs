@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use deadline_runtime::http::codec::{grpc, relative};
+use deadline_runtime::http::codec::{
+    absolute, attempt, connect, envoy, grpc, relative, request_start,
+};
 use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 
@@ -149,6 +151,171 @@ fn grpc_timeouts_are_written_in_the_finest_unit_that_fits() {
         assert_eq!(grpc::encode(left).as_deref(), Some(text));
     }
     assert_eq!(grpc::encode(Duration::ZERO), None);
+}
+
+#[test]
+fn an_epoch_in_the_wrong_unit_is_refused_and_says_which() {
+    let now = "1767225600123";
+    assert_eq!(absolute::decode(now.as_bytes()), Ok(ms(1_767_225_600_123)));
+    assert_eq!(
+        absolute::decode(b"1000000000000"),
+        Ok(ms(1_000_000_000_000))
+    );
+    for (value, problem) in [
+        (
+            "1767225600",
+            "the value lies before 2001, as a count of seconds would",
+        ),
+        (
+            "0",
+            "the value lies before 2001, as a count of seconds would",
+        ),
+        (
+            "999999999999",
+            "the value lies before 2001, as a count of seconds would",
+        ),
+        (
+            "0999999999999",
+            "the value lies before 2001, as a count of seconds would",
+        ),
+        (
+            "1767225600123000",
+            "the value lies after 2286, as a count of microseconds would",
+        ),
+        (
+            "10000000000000",
+            "the value lies after 2286, as a count of microseconds would",
+        ),
+        ("", "the value is empty"),
+        (
+            "-1767225600123",
+            "the value has something other than ASCII digits",
+        ),
+        (
+            "1767225600.123",
+            "the value has something other than ASCII digits",
+        ),
+        (
+            "1.7672256e12",
+            "the value has something other than ASCII digits",
+        ),
+    ] {
+        let error = absolute::decode(value.as_bytes()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "x-request-deadline: {problem}; accepted: one value of 13 ASCII digits, \
+                 milliseconds since the Unix epoch"
+            )
+        );
+    }
+}
+
+#[test]
+fn another_machines_clock_is_believed_within_bounds() {
+    let now = ms(1_767_225_600_000);
+    let most = Duration::from_secs(30);
+    for (ahead, left) in [
+        (1, Some(1)),
+        (2_000, Some(2_000)),
+        (30_000, Some(30_000)),
+        (60_000, Some(30_000)),
+        (90_000, Some(30_000)),
+        (90_001, None),
+        (31_536_000_000, None),
+    ] {
+        assert_eq!(absolute::left(now + ms(ahead), now, most), left.map(ms));
+    }
+    for behind in [0, 1, 3_000, 60_000, 31_536_000_000] {
+        assert_eq!(absolute::left(now - ms(behind), now, most), None);
+    }
+    for (behind, queued) in [
+        (0, Some(0)),
+        (250, Some(250)),
+        (60_000, Some(60_000)),
+        (60_001, None),
+    ] {
+        assert_eq!(request_start::queued(now - ms(behind), now), queued.map(ms));
+    }
+    for (ahead, queued) in [(3_000, Some(0)), (60_000, Some(0)), (60_001, None)] {
+        assert_eq!(request_start::queued(now + ms(ahead), now), queued.map(ms));
+    }
+}
+
+#[test]
+fn what_proxies_write_about_the_start() {
+    let at = Duration::from_micros(1_512_379_167_574_000);
+    for value in [
+        "1512379167574",
+        "t=1512379167574",
+        "t=1512379167.574",
+        "1512379167.574000",
+        "t=1512379167574000",
+    ] {
+        assert_eq!(request_start::decode(value.as_bytes()), Ok(at), "{value}");
+    }
+    assert_eq!(
+        request_start::decode(b"t=1512379167"),
+        Ok(Duration::from_secs(1_512_379_167))
+    );
+    for value in [
+        "",
+        "t=",
+        "t",
+        "T=1512379167574",
+        "t=t=1512379167574",
+        "t=151237916757",
+        "t=15123791675740",
+        "t=1512379167574000000",
+        "t=1512379167.",
+        "t=1512379167.5740000",
+        "t=1512379167574.5",
+        "t=.5",
+        "t=-512379167574",
+        "t=+512379167574",
+        "t=1512379167574 ",
+        "t=1512379167574, t=1512379167574",
+        "t=1.5e9",
+    ] {
+        let error = request_start::decode(value.as_bytes()).unwrap_err();
+        assert_eq!(error.header(), "x-request-start", "{value}");
+    }
+}
+
+#[test]
+fn connect_has_ten_digits_and_envoy_twelve() {
+    let most = ms(9_999_999_999);
+    assert_eq!(connect::decode(b"9999999999"), Ok(most));
+    assert!(connect::decode(b"10000000000").is_err());
+    assert!(connect::decode(b"00000000001").is_err());
+    assert_eq!(connect::encode(Duration::MAX).unwrap(), "9999999999");
+    assert_eq!(envoy::decode(b"999999999999"), Ok(ms(999_999_999_999)));
+    assert!(envoy::decode(b"1000000000000").is_err());
+    for value in ["", "-1", "+1", "1.0", "1s", "1, 1"] {
+        assert!(connect::decode(value.as_bytes()).is_err());
+        assert!(envoy::decode(value.as_bytes()).is_err());
+    }
+}
+
+#[test]
+fn attempts_are_counted_from_one() {
+    for (name, value, number) in [
+        ("x-request-attempt", "1", Some(1)),
+        ("x-request-attempt", "0003", Some(3)),
+        ("grpc-previous-rpc-attempts", "1", Some(2)),
+        ("grpc-previous-rpc-attempts", "9999", Some(10_000)),
+        ("other", "1", None),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_static(value));
+        let read = attempt::from_headers(&headers).unwrap();
+        assert_eq!(read.map(u32::from), number, "{name}: {value}");
+    }
+    for value in ["", "0", "-1", "+1", "1.5", "10000", "one"] {
+        assert!(attempt::decode(value.as_bytes()).is_err(), "{value}");
+    }
+    let large = std::num::NonZeroU32::MAX;
+    assert_eq!(attempt::encode(large), "9999");
 }
 
 fn durations() -> impl Strategy<Value = Duration> {

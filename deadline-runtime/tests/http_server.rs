@@ -497,6 +497,7 @@ async fn a_request_that_is_dropped_stops_everything_it_started() {
 async fn a_request_that_is_never_polled_is_recorded_as_well() {
     let (events, _guard) = Events::listen();
     let mut service = DeadlineLayer::new("test", policy())
+        .outermost(true)
         .layer(service_fn(|_| async { Ok::<_, Infallible>(ok()) }));
     drop(tower::Service::call(&mut service, get()));
     assert_eq!(events.one().get("cause"), "client_cancelled");
@@ -639,9 +640,11 @@ async fn a_body_that_is_always_ready_ends_as_well() {
 #[tokio::test(start_paused = true)]
 async fn a_body_in_time_is_no_event_and_one_that_is_dropped_is_a_client_that_left() {
     let (events, _guard) = Events::listen();
-    let service = DeadlineLayer::new("test", policy()).layer(service_fn(|_| async {
-        Ok::<_, Infallible>(Response::new(drip(3)))
-    }));
+    let service = DeadlineLayer::new("test", policy())
+        .outermost(true)
+        .layer(service_fn(|_| async {
+            Ok::<_, Infallible>(Response::new(drip(3)))
+        }));
     let response = service.clone().oneshot(get()).await.unwrap();
     assert_eq!(read(response.into_body()).await.0, 3);
     assert_eq!(events.info().len(), 0);
@@ -786,7 +789,7 @@ async fn two_layers_are_one_request_with_one_event() {
         let (events, _guard) = Events::listen();
         let start = Instant::now();
         let layers = tower::ServiceBuilder::new()
-            .layer(DeadlineLayer::new("outer", policy().max(ms(outer))))
+            .layer(DeadlineLayer::new("outer", policy().max(ms(outer))).outermost(true))
             .layer(DeadlineLayer::new("inner", policy().max(ms(inner))));
         let service = layers.service(service_fn(move |request: Request<_>| async move {
             let cx = request.extensions().get::<Context>().cloned().unwrap();

@@ -24,7 +24,7 @@ fn layer(operation: &'static str) -> DeadlineLayer {
     let policy = Policy::new()
         .max(Duration::from_secs(30))
         .trust(Trust::Full);
-    DeadlineLayer::new(operation, policy)
+    DeadlineLayer::new(operation, policy).outermost(true)
 }
 
 async fn serve(router: Router) -> SocketAddr {

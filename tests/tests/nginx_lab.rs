@@ -95,7 +95,7 @@ mod needs_peers {
         });
         let dependency = Router::new()
             .route("/", slow)
-            .layer(DeadlineLayer::new("dependency", policy()));
+            .layer(DeadlineLayer::new("dependency", policy()).outermost(true));
         let dependency = serve(dependency).await;
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let (dropped, seen) = (causes.clone(), headers_seen.clone());
@@ -114,7 +114,7 @@ mod needs_peers {
         );
         let api = Router::new()
             .route("/", ask)
-            .layer(DeadlineLayer::new("api", policy().default(ms(2_000))));
+            .layer(DeadlineLayer::new("api", policy().default(ms(2_000))).outermost(true));
         let nginx = Nginx::start(EXAMPLE, &[("api", serve(api).await.to_string())]);
         let at = nginx.ports[0];
 

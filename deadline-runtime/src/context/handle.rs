@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -252,7 +253,8 @@ impl Context {
     {
         let mut root = RootBuilder::new(reason, Location::caller())
             .budget(budget.into())
-            .mode(self.mode());
+            .mode(self.mode())
+            .overridden_as(self.node());
         if let Some(id) = self.request_id() {
             root = root.request_id(id);
         }
@@ -287,6 +289,47 @@ impl Context {
     #[must_use]
     pub fn request_id(&self) -> Option<Arc<str>> {
         self.node().and_then(Node::request_id)
+    }
+
+    /// The number of the attempt that this work is part of, from 1 on, if somebody above repeats it when it fails: a
+    /// retry around it in this process, or the caller of the request, who has said so in `x-request-attempt`. `None`
+    /// where nobody does.
+    ///
+    /// Whoever would retry below leaves it to the one above: three layers of three attempts are then three calls at the
+    /// bottom instead of twenty-seven.
+    #[must_use]
+    pub fn attempt(&self) -> Option<NonZeroU32> {
+        self.node().and_then(|node| node.attempt())
+    }
+
+    /// A child of this context for one attempt of something that is repeated when it fails. It has no limit of its own.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use std::time::Duration;
+    /// use deadline_runtime::{Budget, Context};
+    ///
+    /// let request = Context::root("request", Budget::new(Duration::from_millis(500)));
+    /// let first = request.in_attempt(NonZeroU32::MIN);
+    /// assert_eq!(first.attempt(), Some(NonZeroU32::MIN));
+    /// assert_eq!(first.child(Duration::from_millis(50)).attempt(), Some(NonZeroU32::MIN));
+    /// assert_eq!(request.attempt(), None);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn in_attempt(&self, number: NonZeroU32) -> Self {
+        let inherited = Budget::inherited();
+        let attempt = Self::below(
+            self.inherited(),
+            "attempt",
+            inherited,
+            Location::caller(),
+            false,
+        );
+        if let Some(node) = attempt.node() {
+            node.set_attempt(number);
+        }
+        attempt
     }
 
     /// Whether there is a context at all.

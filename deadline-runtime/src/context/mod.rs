@@ -6,12 +6,14 @@ mod handle;
 mod interleavings;
 mod mode;
 pub(crate) mod node;
+mod overrides;
 mod report;
 mod root;
 mod signal;
 
 pub use self::handle::{Cancelled, Context, timeout};
 pub use self::mode::{Mode, UnknownMode};
+pub use self::overrides::{Overrides, OverridesError};
 pub use self::report::{Missing, Outcome, Report, ScopeRecord};
 pub use self::root::RootBuilder;
 pub(crate) use self::signal::Place;

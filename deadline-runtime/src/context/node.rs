@@ -8,12 +8,15 @@
 //!   is cancelled, and one that is created meanwhile cancels itself. A check looks at one node only.
 //! * A node that ends is not cancelled: dropping one says nothing to its children.
 
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use slab::Slab;
 
 use super::mode::Mode;
+use super::overrides::Table;
 use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::scope::Operation;
@@ -37,6 +40,10 @@ pub(crate) struct Node {
     pub(crate) of_scope: bool,
     /// Whether scopes are recorded.
     pub(crate) reports: bool,
+    /// Whether budgets are overridden in this request.
+    pub(crate) overridden: bool,
+    /// The number of the attempt that this is part of; zero where nobody repeats.
+    attempt: AtomicU32,
     /// Somebody has, or had, a handle of it.
     handed_out: AtomicBool,
     request: Request,
@@ -79,6 +86,8 @@ pub(crate) struct Request {
     pub(crate) id: Option<Arc<str>>,
     /// Whether scopes are recorded.
     pub(crate) report: bool,
+    /// Budgets by operation name.
+    pub(crate) overrides: Option<Arc<Table>>,
     pub(crate) records: OnceLock<Box<Records>>,
     /// When the request's own scope ended.
     pub(crate) ended: OnceLock<Deadline>,
@@ -94,6 +103,7 @@ impl Request {
         let root = node.recording_root();
         Self {
             id: root.request.id.clone(),
+            overrides: root.request.overrides.clone(),
             within: Some(root.clone()),
             ..Self::default()
         }
@@ -152,6 +162,8 @@ impl Node {
         } = seed;
         let around = parent.as_ref().or(request.within.as_ref());
         let reports = request.report || around.is_some_and(|node| node.reports);
+        let overridden = request.overrides.is_some() || around.is_some_and(|node| node.overridden);
+        let attempt = around.map_or(0, |node| node.attempt.load(Ordering::Relaxed));
         Self {
             operation,
             limits,
@@ -163,6 +175,8 @@ impl Node {
             depth,
             of_scope,
             reports,
+            overridden,
+            attempt: AtomicU32::new(attempt),
             handed_out: AtomicBool::new(false),
             request,
             parent,
@@ -237,6 +251,19 @@ impl Node {
             }
         }
         true
+    }
+
+    pub(crate) fn overrides(self: &Arc<Self>) -> Option<&Arc<Table>> {
+        self.root_of().request.overrides.as_ref()
+    }
+
+    pub(crate) fn attempt(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.attempt.load(Ordering::Relaxed))
+    }
+
+    /// Before anything below it is made.
+    pub(crate) fn set_attempt(&self, attempt: NonZeroU32) {
+        self.attempt.store(attempt.get(), Ordering::Relaxed);
     }
 
     pub(crate) fn request_id(self: &Arc<Self>) -> Option<Arc<str>> {

@@ -1,11 +1,13 @@
 //! [`RootBuilder`]: the context of a new request.
 
+use std::num::NonZeroU32;
 use std::panic::Location;
 use std::sync::Arc;
 
 use super::handle::Context;
 use super::mode::Mode;
 use super::node::{Limits, Node, Request, Seed};
+use super::overrides::{Overrides, Table};
 use crate::scope::Operation;
 use crate::time::{Budget, Deadline};
 
@@ -34,6 +36,8 @@ pub struct RootBuilder {
     mode: Mode,
     request_id: Option<Arc<str>>,
     report: bool,
+    overrides: Option<Arc<Table>>,
+    attempt: Option<NonZeroU32>,
 }
 
 impl RootBuilder {
@@ -47,6 +51,8 @@ impl RootBuilder {
             mode: Mode::Enforce,
             request_id: None,
             report: false,
+            overrides: None,
+            attempt: None,
         }
     }
 
@@ -86,6 +92,24 @@ impl RootBuilder {
         self
     }
 
+    /// Budgets by operation name, instead of what is written in the program. They are those of this moment: a request
+    /// keeps what it began with.
+    pub fn overrides(mut self, overrides: &Overrides) -> Self {
+        self.overrides = overrides.table();
+        self
+    }
+
+    pub(crate) fn overridden_as(mut self, node: Option<&Arc<Node>>) -> Self {
+        self.overrides = node.and_then(|node| node.overrides().cloned());
+        self
+    }
+
+    /// The number of the attempt that the caller makes, if it repeats what fails; see [`Context::attempt`].
+    pub fn attempt(mut self, attempt: Option<NonZeroU32>) -> Self {
+        self.attempt = attempt;
+        self
+    }
+
     /// The context.
     #[must_use]
     pub fn build(self) -> Context {
@@ -109,8 +133,13 @@ impl RootBuilder {
         let request = Request {
             id: self.request_id,
             report: self.report,
+            overrides: self.overrides,
             ..Request::default()
         };
-        Context::from_node(Node::root(seed, request))
+        let node = Node::root(seed, request);
+        if let Some(attempt) = self.attempt {
+            node.set_attempt(attempt);
+        }
+        Context::from_node(node)
     }
 }

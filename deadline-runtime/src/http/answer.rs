@@ -1,13 +1,14 @@
-//! The answer of a stopped request: `application/problem+json` and our headers.
+//! The answer of a stopped request: `application/problem+json` and our headers, or a gRPC status and the same headers.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use ::http::{HeaderValue, Response, StatusCode};
+use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 
+use super::grpc::{self, GRPC_MESSAGE, GRPC_RETRY_PUSHBACK_MS, GRPC_STATUS};
 use super::header::{DEADLINE_CAUSE, DEADLINE_DETAIL, REQUEST_ID};
 use super::status;
 use crate::stop::{Brief, Cause};
@@ -24,10 +25,42 @@ pub(super) struct Answer {
     /// For trusted callers.
     pub(super) detail: Option<HeaderValue>,
     pub(super) retry_after: Option<Duration>,
+    /// The content type with which a gRPC request is answered.
+    pub(super) grpc: Option<HeaderValue>,
 }
 
 impl Answer {
-    pub(super) fn response(self, cause: Cause) -> Response<Bytes> {
+    pub(super) fn response(mut self, cause: Cause) -> Response<Bytes> {
+        match self.grpc.take() {
+            Some(content_type) => {
+                // What has no message has its trailers in its head.
+                let mut response = Response::new(Bytes::new());
+                *response.headers_mut() = self.trailers(cause);
+                response.headers_mut().insert(CONTENT_TYPE, content_type);
+                response
+            }
+            None => self.problem(cause),
+        }
+    }
+
+    /// The end of a gRPC answer.
+    pub(super) fn trailers(self, cause: Cause) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let code = grpc::code(cause);
+        headers.insert(GRPC_STATUS, HeaderValue::from(code));
+        let text = self.text.as_deref().unwrap_or(cause.as_str());
+        headers.insert(GRPC_MESSAGE, grpc::percent_encoded(text));
+        if matches!(code, 8 | 14)
+            && let Some(after) = self.retry_after
+        {
+            let millis = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
+            headers.insert(GRPC_RETRY_PUSHBACK_MS, HeaderValue::from(millis));
+        }
+        self.ours(cause, &mut headers);
+        headers
+    }
+
+    fn problem(self, cause: Cause) -> Response<Bytes> {
         let status = self.status.unwrap_or_else(|| status(cause));
         let title = status.canonical_reason().unwrap_or("Client Closed Request");
         let mut json = format!(
@@ -53,6 +86,18 @@ impl Answer {
             CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            let seconds = self.retry_after.map_or(1, |after| {
+                after.as_secs() + u64::from(after.subsec_nanos() > 0)
+            });
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        self.ours(cause, headers);
+        response
+    }
+
+    /// The headers that both kinds have.
+    fn ours(self, cause: Cause, headers: &mut HeaderMap) {
         headers.insert(DEADLINE_CAUSE, HeaderValue::from_static(cause.as_str()));
         let id = self.request_id.as_deref().map(HeaderValue::from_str);
         if let Some(Ok(id)) = id {
@@ -61,13 +106,6 @@ impl Answer {
         if let Some(detail) = self.detail {
             headers.insert(DEADLINE_DETAIL, detail);
         }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            let seconds = self.retry_after.map_or(1, |after| {
-                after.as_secs() + u64::from(after.subsec_nanos() > 0)
-            });
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
-        }
-        response
     }
 }
 

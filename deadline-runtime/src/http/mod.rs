@@ -49,6 +49,7 @@ mod answer;
 mod client;
 pub mod codec;
 mod convert;
+pub mod grpc;
 pub mod header;
 mod policy;
 mod request_id;
@@ -56,10 +57,14 @@ mod server;
 mod status;
 
 pub use self::client::{
-    InternalHosts, PropagateDeadline, PropagateDeadlineLayer, PropagateFuture, ResponseExt,
+    InboundBody, InternalHosts, PropagateDeadline, PropagateDeadlineLayer, PropagateFuture,
+    ResponseExt,
 };
-pub use self::policy::{Malformed, Policy, PolicyError, Trust};
-pub use self::server::{DeadlineLayer, DeadlineService, RequestBody, ResponseBody, ResponseFuture};
+pub use self::policy::{HeaderSet, Malformed, Policy, PolicyError, Trust};
+pub use self::server::{
+    DeadlineLayer, DeadlineService, FinishFuture, FinishOnDisconnect, FinishOnDisconnectLayer,
+    RequestBody, ResponseBody, ResponseFuture,
+};
 pub use self::status::status;
 
 #[cfg(feature = "axum")]

@@ -46,7 +46,7 @@ impl RequestBuilderExt for RequestBuilder {
         let outgoing = Outgoing::here();
         async move {
             // Computed when it is sent, not when it was built.
-            let sent = outgoing.admit()?;
+            let sent = outgoing.admit(std::time::Duration::ZERO)?;
             let failed = |error: ::reqwest::Error| {
                 let (cause, phase) = if error.is_timeout() {
                     (Cause::DependencyTimeout, Phase::Response)

@@ -63,6 +63,8 @@ impl State {
         let inherited = self.hard;
         let own = if self.flags.has(Flag::Fixed) {
             fixed
+        } else if let Some(cap) = self.overriding(started, inherited) {
+            Some(started.plus(cap))
         } else if let Some(cap) = self.description().figures.cap {
             Some(started.later(cap))
         } else {
@@ -107,6 +109,14 @@ impl State {
                 mode.enforces()
             }),
         }
+    }
+
+    /// What is granted instead of what is written, if the request's root says so.
+    #[inline]
+    fn overriding(&self, started: Deadline, inherited: Option<Deadline>) -> Option<Duration> {
+        let node = self.node.as_ref().filter(|node| node.overridden)?;
+        let left = inherited.map(|soft| soft.since(started));
+        node.overrides()?.of_scope(self.operation?, left)
     }
 
     /// Why it may not begin.

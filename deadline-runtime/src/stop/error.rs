@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
-use super::{Cause, Phase};
+use super::{Cause, Phase, Sent};
 use crate::time::{Deadline, Short};
 
 /// Why a piece of work was stopped, which limit did it, and where.
@@ -91,6 +91,8 @@ pub(crate) struct Details {
     pub(crate) no_deadline: bool,
     pub(crate) location: &'static Location<'static>,
     pub(crate) path: Vec<PathEntry>,
+    /// For a call to another service that knows better than its phase does.
+    pub(crate) sent: Option<Sent>,
     pub(crate) source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -111,6 +113,7 @@ impl Details {
             no_deadline: false,
             location: brief.limit.location,
             path: Vec::new(),
+            sent: None,
             source: None,
         }
     }
@@ -183,6 +186,21 @@ impl Stopped {
     /// Labels what the work was in; for integrations that know it.
     pub fn in_phase(mut self, phase: Phase) -> Self {
         self.0.brief.phase = phase;
+        self
+    }
+
+    /// Whether the stopped call may have had an effect at the other side: what a retry asks before it repeats something
+    /// that must not be done twice.
+    #[must_use]
+    pub fn sent(&self) -> Sent {
+        self.0
+            .sent
+            .unwrap_or_else(|| Sent::in_phase(self.0.brief.phase))
+    }
+
+    /// Says whether anything was sent; for integrations that know it better than the phase does.
+    pub fn with_sent(mut self, sent: Sent) -> Self {
+        self.0.sent = Some(sent);
         self
     }
 

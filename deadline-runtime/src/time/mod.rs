@@ -5,6 +5,7 @@
 mod budget;
 mod deadline;
 mod text;
+mod wall;
 
 pub use self::budget::Budget;
 pub(crate) use self::budget::{Figures, SHORTEST};
@@ -12,3 +13,4 @@ pub use self::deadline::Deadline;
 pub(crate) use self::deadline::nanos;
 pub(crate) use self::text::Short;
 pub use self::text::{DurationError, parse_duration};
+pub use self::wall::WallClock;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// assert!(!hosts.contains("profile.example.com"));
 /// ```
 #[derive(Clone)]
-pub struct InternalHosts(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+pub struct InternalHosts(Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>);
 
 impl InternalHosts {
     /// The listed hosts. A name that begins with a dot stands for every host below it. Case does not matter, a port
@@ -36,15 +36,16 @@ impl InternalHosts {
         })
     }
 
-    /// Every host, for a client that only ever talks to the inside.
+    /// Every host, for a client that only ever talks to the inside. Also the one for a channel to a single service, such
+    /// as tonic's, whose requests name no host.
     #[must_use]
-    pub fn all() -> Self {
-        Self::matching(|_| true)
+    pub const fn all() -> Self {
+        Self(None)
     }
 
     /// The hosts for which `is_internal` says so.
     pub fn matching(is_internal: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(is_internal))
+        Self(Some(Arc::new(is_internal)))
     }
 
     /// Whether a host, without port and brackets, is one of them.
@@ -54,7 +55,15 @@ impl InternalHosts {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
-        (self.0)(host)
+        self.0.as_ref().is_none_or(|is_internal| is_internal(host))
+    }
+
+    /// Whether a request is told that may not name its host.
+    pub(super) fn admits(&self, host: Option<&str>) -> bool {
+        match host {
+            Some(host) => self.contains(host),
+            None => self.0.is_none(),
+        }
     }
 }
 

@@ -1,19 +1,25 @@
 //! The sending side: one tower layer, and what it shares with the reqwest extension.
 
+mod body;
+mod fault;
 mod future;
 mod hosts;
 mod layer;
 mod outgoing;
 mod peer;
 mod service;
+mod warm;
 
+pub use self::body::InboundBody;
 pub use self::future::PropagateFuture;
 pub use self::hosts::InternalHosts;
 pub use self::layer::PropagateDeadlineLayer;
 pub use self::peer::ResponseExt;
 pub use self::service::PropagateDeadline;
 
-#[cfg(feature = "reqwest")]
+#[cfg(any(feature = "reqwest", feature = "tonic"))]
 pub(super) use self::outgoing::Outgoing;
+#[cfg(feature = "tonic")]
+pub(super) use self::peer::judged;
 #[cfg(feature = "reqwest")]
 pub(super) use self::peer::reported;

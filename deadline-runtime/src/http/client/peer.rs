@@ -14,14 +14,18 @@ use crate::stop::{Cause, Phase, Stopped};
 /// other reason is a dependency that failed.
 pub(in crate::http) fn reported(headers: &HeaderMap, cx: &Context) -> Option<Cause> {
     let word = headers.get(DEADLINE_CAUSE)?.to_str().ok()?;
-    let theirs = Cause::from_word(word)?;
-    Some(match (cx.cause(), theirs) {
+    Cause::from_word(word).map(|theirs| judged(theirs, cx))
+}
+
+/// What a peer's cause is to us: our own end, once our time is over.
+pub(in crate::http) fn judged(theirs: Cause, cx: &Context) -> Cause {
+    match (cx.cause(), theirs) {
         (Some(ours), _) => ours,
         (None, Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected) => {
             Cause::DependencyTimeout
         }
         (None, _) => Cause::DependencyFailed,
-    })
+    }
 }
 
 /// Reads a peer's stop from its answer.

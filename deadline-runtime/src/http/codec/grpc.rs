@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Malformed, digits};
+use ::http::HeaderMap;
+
+use super::{Malformed, digits, only};
+use crate::http::header::GRPC_TIMEOUT;
 
 /// The specification allows eight digits, whatever the unit.
 const DIGITS: usize = 8;
@@ -18,11 +21,15 @@ const UNITS: [(u8, u64); 6] = [
     (b'H', 3_600_000_000_000),
 ];
 
-const MALFORMED: Malformed = Malformed {
-    header: "grpc-timeout",
-    problem: "the value cannot be read",
-    accepted: "1 to 8 ASCII digits and one of H, M, S, m, u, n",
-};
+const fn refuse(problem: &'static str) -> Malformed {
+    Malformed {
+        header: "grpc-timeout",
+        problem,
+        accepted: "1 to 8 ASCII digits and one of H, M, S, m, u, n",
+    }
+}
+
+const MALFORMED: Malformed = refuse("the value cannot be read");
 
 /// Reads a value. The specification wants it positive; zero, which some peers send, is a value: the time is over.
 ///
@@ -48,6 +55,14 @@ pub fn decode(value: &[u8]) -> Result<Duration, Malformed> {
     let seconds = u64::try_from(nanos / 1_000_000_000).map_err(|_| MALFORMED)?;
     let rest = u32::try_from(nanos % 1_000_000_000).map_err(|_| MALFORMED)?;
     Ok(Duration::new(seconds, rest))
+}
+
+/// Reads the header from a head; `None` when it is absent.
+///
+/// # Errors
+/// [`Malformed`] as [`decode`], and when several copies differ.
+pub fn from_headers(headers: &HeaderMap) -> Result<Option<Duration>, Malformed> {
+    only(headers, &GRPC_TIMEOUT, decode, refuse(super::DIFFER))
 }
 
 /// Writes what is left in the finest unit that fits eight digits, rounded down; `None` with nothing left.

@@ -4,20 +4,17 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderValue};
 
-use super::{Malformed, digits};
+use super::millis::Millis;
+use super::{Malformed, only};
 use crate::http::header::REQUEST_TIMEOUT_MS;
 
-/// The longest value read, leading zeros included: more than thirty years.
-const DIGITS: usize = 12;
-const LARGEST: u64 = 999_999_999_999;
-
-const fn refuse(problem: &'static str) -> Malformed {
-    Malformed {
-        header: "x-request-timeout-ms",
-        problem,
-        accepted: "one value of 1 to 12 ASCII digits, whole milliseconds",
-    }
-}
+/// More than thirty years.
+const FORM: Millis = Millis {
+    header: "x-request-timeout-ms",
+    digits: 12,
+    largest: 999_999_999_999,
+    accepted: "one value of 1 to 12 ASCII digits, whole milliseconds",
+};
 
 /// Reads one value. Zero is a value: the time is over.
 ///
@@ -33,15 +30,7 @@ const fn refuse(problem: &'static str) -> Malformed {
 /// assert!(relative::decode(b"+1500").is_err());
 /// ```
 pub fn decode(value: &[u8]) -> Result<Duration, Malformed> {
-    if value.is_empty() {
-        return Err(refuse("the value is empty"));
-    }
-    if value.len() > DIGITS {
-        return Err(refuse("the value is too long"));
-    }
-    digits(value, DIGITS)
-        .map(Duration::from_millis)
-        .ok_or(refuse("the value has something other than ASCII digits"))
+    FORM.decode(value)
 }
 
 /// Reads the header from a head; `None` when it is absent.
@@ -50,15 +39,12 @@ pub fn decode(value: &[u8]) -> Result<Duration, Malformed> {
 /// [`Malformed`] as [`decode`], and when several copies differ: neither the first nor the last wins. Equal copies are
 /// one value.
 pub fn from_headers(headers: &HeaderMap) -> Result<Option<Duration>, Malformed> {
-    let mut found = None;
-    for value in headers.get_all(REQUEST_TIMEOUT_MS) {
-        let value = decode(value.as_bytes())?;
-        if found.is_some_and(|found| found != value) {
-            return Err(refuse("several copies differ"));
-        }
-        found = Some(value);
-    }
-    Ok(found)
+    only(
+        headers,
+        &REQUEST_TIMEOUT_MS,
+        decode,
+        FORM.refuse(super::DIFFER),
+    )
 }
 
 /// Writes what is left, in whole milliseconds rounded down; `None` with less than one left, when there is nothing to
@@ -74,8 +60,5 @@ pub fn from_headers(headers: &HeaderMap) -> Result<Option<Duration>, Malformed> 
 /// ```
 #[must_use]
 pub fn encode(left: Duration) -> Option<HeaderValue> {
-    let millis = u64::try_from(left.as_millis())
-        .unwrap_or(LARGEST)
-        .min(LARGEST);
-    (millis > 0).then(|| HeaderValue::from(millis))
+    FORM.encode(left)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Malformed, Policy, Trust};
+use super::{HeaderSet, Malformed, Policy, Trust};
 use crate::context::Mode;
 use crate::time::{Short, parse_duration};
 
@@ -12,6 +12,8 @@ const MODE: &str = "`off`, `observe`, `propagate` or `enforce`";
 const CANARY: &str = "a mode and a share in whole or tenths of a percent, as in `enforce 0.5%`";
 const TRUST: &str = "`ignore`, `shorten-only` or `full`";
 const MALFORMED: &str = "`reject` or `default`";
+const HEADERS: &str = "`none`, or a list of `relative`, `absolute`, `grpc`, `connect`, `envoy`, `request-start` and `attempt`";
+const OVERRIDES: &str = "operations with their budgets, as in `load_profile=700ms, dashboard=2s`";
 const SWITCH: &str = "`on` or `off`";
 
 /// A variable has a value that means nothing.
@@ -45,6 +47,9 @@ impl Policy {
     /// | `DEADLINE_TRUST` | [`trust`](Self::trust): `ignore`, `shorten-only`, `full` |
     /// | `DEADLINE_MALFORMED` | [`malformed`](Self::malformed): `reject`, `default` |
     /// | `DEADLINE_DETAIL` | [`detail`](Self::detail): `on`, `off` |
+    /// | `DEADLINE_HEADERS` | [`headers`](Self::headers): `relative, grpc, attempt` and the other names |
+    /// | `DEADLINE_STREAM_IDLE`, `DEADLINE_STREAM_TOTAL` | durations |
+    /// | `DEADLINE_OVERRIDES` | [`overrides`](Self::overrides): `load_profile=700ms, dashboard=2s` |
     ///
     /// # Errors
     /// [`PolicyError`] for a value that is not understood; it says what is. Nothing is guessed.
@@ -108,6 +113,19 @@ impl Policy {
         if let Some(detail) = read.get("DEADLINE_DETAIL", SWITCH, switch)? {
             policy = policy.detail(detail);
         }
+        if let Some(headers) = read.get("DEADLINE_HEADERS", HEADERS, HeaderSet::parse)? {
+            policy = policy.headers(headers);
+        }
+        if let Some(idle) = read.get("DEADLINE_STREAM_IDLE", DURATION, duration)? {
+            policy = policy.stream_idle(idle);
+        }
+        if let Some(total) = read.get("DEADLINE_STREAM_TOTAL", DURATION, duration)? {
+            policy = policy.stream_total(total);
+        }
+        let overrides = |list: &str| list.parse().ok();
+        if let Some(overrides) = read.get("DEADLINE_OVERRIDES", OVERRIDES, overrides)? {
+            policy = policy.overrides(overrides);
+        }
         policy.fits()?;
         Ok(policy)
     }
@@ -119,7 +137,7 @@ impl Policy {
     /// # Errors
     /// [`PolicyError`] naming the minimum.
     pub fn fits(&self) -> Result<(), PolicyError> {
-        let granted = self.granted(None).min(self.granted(Some(self.max)));
+        let (granted, _) = self.granted(None, None);
         if self.least() <= granted.saturating_sub(self.reserve_of(granted)) {
             return Ok(());
         }
@@ -222,6 +240,18 @@ mod tests {
         assert_eq!(malformed, Ok(Malformed::Default));
         let detail = with("DEADLINE_DETAIL", "on").map(|policy| policy.detail);
         assert_eq!(detail, Ok(true));
+        let headers = with("DEADLINE_HEADERS", "relative, ABSOLUTE").map(|policy| policy.headers);
+        let both = HeaderSet::RELATIVE.with(HeaderSet::ABSOLUTE);
+        assert_eq!(headers, Ok(both));
+        let headers = with("DEADLINE_HEADERS", "none").map(|policy| policy.headers);
+        assert_eq!(headers, Ok(HeaderSet::NONE));
+        let idle = with("DEADLINE_STREAM_IDLE", "5s").map(|policy| policy.stream_idle);
+        assert_eq!(idle, Ok(Duration::from_secs(5)));
+        let total = with("DEADLINE_STREAM_TOTAL", "1h").map(|policy| policy.stream_total);
+        assert_eq!(total, Ok(Some(Duration::from_secs(3_600))));
+        let overrides = with("DEADLINE_OVERRIDES", "a=5ms").map(|policy| policy.overrides);
+        let overridden = overrides.ok().flatten().and_then(|all| all.get("a"));
+        assert_eq!(overridden, Some(Duration::from_millis(5)));
     }
 
     #[test]
@@ -259,6 +289,11 @@ mod tests {
             ("DEADLINE_TRUST", "yes"),
             ("DEADLINE_MALFORMED", "ignore"),
             ("DEADLINE_DETAIL", "1"),
+            ("DEADLINE_HEADERS", ""),
+            ("DEADLINE_HEADERS", "relative,"),
+            ("DEADLINE_HEADERS", "x-request-timeout-ms"),
+            ("DEADLINE_STREAM_IDLE", "0"),
+            ("DEADLINE_OVERRIDES", "a=5"),
             ("DEADLINE_CANARY", "5%"),
             ("DEADLINE_CANARY", "enforce +5%"),
             ("DEADLINE_CANARY", "enforce 100.1%"),

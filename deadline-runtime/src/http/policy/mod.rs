@@ -1,13 +1,18 @@
 //! [`Policy`]: how a boundary treats the deadlines of its callers.
 
 mod env;
+mod granted;
+mod headers;
 
 pub use self::env::PolicyError;
+pub(super) use self::granted::Source;
+pub use self::headers::HeaderSet;
 
 use std::time::Duration;
 
 use super::request_id::per_mille;
-use crate::context::Mode;
+use crate::context::{Mode, Overrides};
+use crate::time::WallClock;
 
 /// How a boundary treats the deadlines of its callers.
 ///
@@ -42,6 +47,11 @@ pub struct Policy {
     detail: bool,
     report: bool,
     retry_after: Duration,
+    headers: HeaderSet,
+    clock: WallClock,
+    overrides: Option<Overrides>,
+    stream_idle: Duration,
+    stream_total: Option<Duration>,
 }
 
 /// What happens to a request whose timeout header cannot be read. It is never run without a limit.
@@ -70,7 +80,8 @@ pub enum Trust {
 
 impl Policy {
     /// At most 30 s, the maximum as default, no minimum, a reserve of 5 % between 10 ms and 100 ms, everything enforced,
-    /// unreadable headers refused, callers believed where they shorten, no detail in answers.
+    /// unreadable headers refused, callers believed where they shorten, no detail in answers, streams ended after 30 s
+    /// without an item.
     pub const fn new() -> Self {
         Self {
             max: Duration::from_secs(30),
@@ -84,6 +95,11 @@ impl Policy {
             detail: false,
             report: true,
             retry_after: Duration::from_secs(1),
+            headers: HeaderSet::STANDARD,
+            clock: WallClock::system(),
+            overrides: None,
+            stream_idle: Duration::from_secs(30),
+            stream_total: None,
         }
     }
 
@@ -152,6 +168,38 @@ impl Policy {
         self
     }
 
+    /// Which headers are read.
+    pub const fn headers(mut self, headers: HeaderSet) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// The clock that dates in headers are compared with.
+    pub fn wall_clock(mut self, clock: WallClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Budgets by operation name, looked at when each request begins. The layer's own name is one: there the override
+    /// is the default.
+    pub fn overrides(mut self, overrides: Overrides) -> Self {
+        self.overrides = Some(overrides);
+        self
+    }
+
+    /// How long a stream may be without an item. Streams (`text/event-stream`, gRPC answers whose caller has set no
+    /// `grpc-timeout`) have their own rule: the deadline bounds the head, then each item comes within this time.
+    pub const fn stream_idle(mut self, idle: Duration) -> Self {
+        self.stream_idle = idle;
+        self
+    }
+
+    /// How long a stream may last in all, from its head on. Without it only the gap between two items is bounded.
+    pub const fn stream_total(mut self, total: Duration) -> Self {
+        self.stream_total = Some(total);
+        self
+    }
+
     /// What `retry-after` says with a 503, rounded up to whole seconds.
     pub const fn retry_after(mut self, retry_after: Duration) -> Self {
         self.retry_after = retry_after;
@@ -165,23 +213,6 @@ impl Policy {
             Some((mode, fraction)) if per_mille(request_id) < u64::from(fraction) => mode,
             _ => self.mode,
         }
-    }
-
-    /// What a request is granted whose caller asks for `asked`.
-    pub(super) fn granted(&self, asked: Option<Duration>) -> Duration {
-        let default = self.default.unwrap_or(self.max).min(self.max);
-        match (asked, self.trust) {
-            (None, _) | (_, Trust::Ignore) => default,
-            (Some(asked), Trust::ShortenOnly) => asked.min(default),
-            (Some(asked), Trust::Full) => asked.min(self.max),
-        }
-    }
-
-    pub(super) fn reserve_of(&self, granted: Duration) -> Duration {
-        const LEAST: Duration = Duration::from_millis(10);
-        const MOST: Duration = Duration::from_millis(100);
-        self.reserve
-            .unwrap_or_else(|| (granted / 20).clamp(LEAST, MOST).min(granted / 2))
     }
 
     pub(super) const fn least(&self) -> Duration {
@@ -207,6 +238,30 @@ impl Policy {
     pub(super) const fn retries_after(&self) -> Duration {
         self.retry_after
     }
+
+    pub(super) const fn reads(&self) -> HeaderSet {
+        self.headers
+    }
+
+    pub(super) const fn most(&self) -> Duration {
+        self.max
+    }
+
+    pub(super) const fn clock(&self) -> &WallClock {
+        &self.clock
+    }
+
+    pub(super) const fn overriding(&self) -> Option<&Overrides> {
+        self.overrides.as_ref()
+    }
+
+    pub(super) const fn idles(&self) -> Duration {
+        self.stream_idle
+    }
+
+    pub(super) const fn lasts(&self) -> Option<Duration> {
+        self.stream_total
+    }
 }
 
 impl Default for Policy {
@@ -218,42 +273,6 @@ impl Default for Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn ms(millis: u64) -> Duration {
-        Duration::from_millis(millis)
-    }
-
-    #[test]
-    fn callers_shorten_and_never_exceed_the_maximum() {
-        let policy = Policy::new().max(ms(1_000)).default(ms(400));
-        let table = [
-            (Trust::Ignore, 100, 400),
-            (Trust::Ignore, 9_000, 400),
-            (Trust::ShortenOnly, 100, 100),
-            (Trust::ShortenOnly, 900, 400),
-            (Trust::Full, 100, 100),
-            (Trust::Full, 900, 900),
-            (Trust::Full, 9_000, 1_000),
-            (Trust::Full, 0, 0),
-        ];
-        for (trust, asked, granted) in table {
-            let policy = policy.clone().trust(trust);
-            assert_eq!(policy.granted(Some(ms(asked))), ms(granted), "{trust:?}");
-            assert_eq!(policy.granted(None), ms(400));
-        }
-        assert_eq!(Policy::new().max(ms(70)).granted(None), ms(70));
-        assert_eq!(policy.default(ms(5_000)).granted(None), ms(1_000));
-    }
-
-    #[test]
-    fn the_reserve_is_five_percent_within_bounds() {
-        let policy = Policy::new();
-        let table = [(8, 4), (100, 10), (400, 20), (1_500, 75), (60_000, 100)];
-        for (granted, reserve) in table {
-            assert_eq!(policy.reserve_of(ms(granted)), ms(reserve));
-        }
-        assert_eq!(policy.reserve(ms(100)).reserve_of(ms(150)), ms(100));
-    }
 
     #[test]
     fn a_canary_is_chosen_by_the_request() {

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use ::http::{HeaderValue, Request};
 
-use super::exchange::Exchange;
+use super::asked::{Asked, forget};
+use super::exchange::{Exchange, Terms};
 use super::layer::Shared;
-use crate::context::{Context, Mode, RootBuilder};
-use crate::http::codec::{self, relative};
-use crate::http::header::{REQUEST_ID, REQUEST_TIMEOUT_MS};
-use crate::http::policy::{Malformed, Trust};
+use crate::context::{Context, Mode, Overrides, RootBuilder};
+use crate::http::codec;
+use crate::http::grpc;
+use crate::http::header::REQUEST_ID;
+use crate::http::policy::{Malformed, Source, Trust};
 use crate::http::request_id;
 use crate::scope::TARGET;
 use crate::stop::Cause;
-use crate::time::{Budget, Deadline};
+use crate::time::{Budget, Deadline, Short, nanos};
 
 /// What the head says.
 pub(super) struct Admission {
@@ -26,7 +28,7 @@ pub(super) struct Admission {
 impl Admission {
     /// Reads the head, and makes it what the service below is to see.
     pub(super) fn of<B>(shared: &Arc<Shared>, request: &mut Request<B>) -> Self {
-        let started = Deadline::now();
+        let arrived = Deadline::now();
         let policy = &shared.policy;
         // A layer further out has been here: one request, one id, and its deadline holds.
         let outer = request.extensions().get::<Context>().cloned();
@@ -36,62 +38,141 @@ impl Admission {
             None => (request_id::made(), true),
         };
         let mode = policy.mode_of(&id);
+        let grpc = grpc::asked_by(request);
+        let mut terms = Terms {
+            grpc,
+            ..Terms::default()
+        };
         let mut root = RootBuilder::new(shared.operation, shared.location)
-            .started(started)
             .mode(mode)
-            .request_id(id.clone());
-        if let Some(end) = outer.as_ref().and_then(Context::deadline) {
-            root = root.deadline(end);
-        }
+            .request_id(id.clone())
+            .started(arrived);
         let mut refused = None;
-        let mut would = None;
         if mode != Mode::Off {
-            let asked = match policy.trusts() {
-                Trust::Ignore => Ok(None),
-                Trust::ShortenOnly | Trust::Full => relative::from_headers(request.headers()),
-            };
-            match (&asked, policy.on_malformed()) {
-                (Ok(_), _) => {}
-                (Err(malformed), Malformed::Reject) => {
-                    refused = mode.enforces().then_some(*malformed);
-                    would = Some(Cause::BadDeadline);
+            let mut asked = Asked::of(policy, request.headers(), terms.grpc.is_some());
+            if let Some(malformed) = asked.malformed {
+                match policy.on_malformed() {
+                    Malformed::Reject => {
+                        refused = mode.enforces().then_some(malformed);
+                        terms.would = Some(Cause::BadDeadline);
+                    }
+                    Malformed::Default => unreadable(malformed, shared.operation, &id),
                 }
-                (Err(malformed), Malformed::Default) => tracing::debug!(
-                    target: TARGET,
-                    cause = Cause::BadDeadline.as_str(),
-                    header = malformed.header(),
-                    op = shared.operation,
-                    request_id = &*id,
-                    "unreadable, the default counts"
-                ),
             }
-            let granted = policy.granted(asked.unwrap_or(None));
-            let reserve = policy.reserve_of(granted);
-            would = would.or_else(|| too_little(granted, reserve, policy.least()));
-            let budget = Budget::new(granted).reserve(reserve).min(policy.least());
-            root = root.budget(budget).report(policy.reports());
+            let granted = Granted::of(shared, &mut asked);
+            if let Some(header) = asked.skewed {
+                shared.skewed(header, &id);
+            }
+            terms.source = granted.source;
+            terms.total = matches!(granted.source, Source::Header("grpc-timeout"));
+            terms.would = terms.would.or(granted.would);
+            let started = arrived.sooner(nanos(asked.queued));
+            let budget = Budget::new(granted.time)
+                .reserve(granted.reserve)
+                .min(policy.least());
+            if let Some(overrides) = policy.overriding() {
+                root = root.overrides(overrides);
+            }
+            let attempt = outer.as_ref().and_then(Context::attempt);
+            root = root
+                .started(started)
+                .budget(budget)
+                .report(policy.reports())
+                .attempt(attempt.or(asked.attempt));
+            if let Some(end) = outer.as_ref().and_then(Context::deadline) {
+                root = root.deadline(end);
+                if end < started.plus(granted.time) {
+                    terms.source = Source::Outer;
+                }
+            }
+            if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
+                admitted(shared.operation, &granted, &terms, asked.queued, &id);
+            }
         }
         let cx = root.build();
         if mode.propagates() {
             let headers = request.headers_mut();
             if policy.trusts() == Trust::Ignore {
-                headers.remove(REQUEST_TIMEOUT_MS);
+                forget(headers);
             }
             if fresh && let Ok(id) = HeaderValue::from_str(&id) {
                 headers.insert(REQUEST_ID, id);
             }
         }
         request.extensions_mut().insert(cx.clone());
-        let exchange = Exchange::new(shared.clone(), cx, outer, would);
+        let exchange = Exchange::new(shared.clone(), cx, outer, terms);
         Self { exchange, refused }
     }
 }
 
-/// What the run would be refused for where nothing is refused. Where it is, the run finds out itself.
-fn too_little(granted: Duration, reserve: Duration, least: Duration) -> Option<Cause> {
-    if granted.is_zero() {
+/// What a request may take.
+struct Granted {
+    time: Duration,
+    source: Source,
+    reserve: Duration,
+    /// What the run would be refused for where nothing is refused. Where it is, the run finds out itself.
+    would: Option<Cause>,
+}
+
+impl Granted {
+    fn of(shared: &Shared, asked: &mut Asked) -> Self {
+        let policy = &shared.policy;
+        let overrides = policy.overriding().and_then(Overrides::table);
+        let overriding = overrides.and_then(|table| table.of_boundary(shared.operation));
+        let grant = |asked: &Asked| {
+            let (time, source) = policy.granted(asked.time, overriding);
+            let reserve = policy.reserve_of(time);
+            let would = too_little(time, asked.queued, reserve, policy.least());
+            Self {
+                time,
+                source,
+                reserve,
+                would,
+            }
+        };
+        let granted = grant(asked);
+        if granted.would.is_some() {
+            asked.disbelieve();
+            return grant(asked);
+        }
+        granted
+    }
+}
+
+fn too_little(
+    granted: Duration,
+    queued: Duration,
+    reserve: Duration,
+    least: Duration,
+) -> Option<Cause> {
+    let left = granted.saturating_sub(queued);
+    if left.is_zero() {
         return Some(Cause::DeadlineExceeded);
     }
     let least = least.max(Duration::from_millis(1));
-    (granted.saturating_sub(reserve) < least).then_some(Cause::LocalBudgetRejected)
+    (left.saturating_sub(reserve) < least).then_some(Cause::LocalBudgetRejected)
+}
+
+fn unreadable(malformed: codec::Malformed, operation: &str, id: &str) {
+    tracing::debug!(
+        target: TARGET,
+        cause = Cause::BadDeadline.as_str(),
+        header = malformed.header(),
+        op = operation,
+        request_id = id,
+        "unreadable, the default counts"
+    );
+}
+
+fn admitted(operation: &str, granted: &Granted, terms: &Terms, queued: Duration, id: &str) {
+    tracing::debug!(
+        target: TARGET,
+        op = operation,
+        budget = %Short(granted.time),
+        granted_by = terms.source.as_str(),
+        reserve = %Short(granted.reserve),
+        queued = %Short(queued),
+        request_id = id,
+        "received"
+    );
 }

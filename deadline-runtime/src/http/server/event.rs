@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::http::policy::Source;
 use crate::scope::TARGET;
 use crate::stop::Brief;
 use crate::time::Short;
@@ -17,7 +18,7 @@ pub(super) enum Verdict {
 
 /// Everything in it is ours, except the request id, which is bounded and visible: no header, no path, no query and no
 /// body of a request ever stands in an event.
-pub(super) fn emit(cx: &Context, stop: &Brief, verdict: Verdict) {
+pub(super) fn emit(cx: &Context, stop: &Brief, source: Source, verdict: Verdict) {
     if !tracing::enabled!(target: TARGET, tracing::Level::INFO) {
         return;
     }
@@ -43,6 +44,7 @@ pub(super) fn emit(cx: &Context, stop: &Brief, verdict: Verdict) {
         limited_by = stop.limit.operation(),
         file = location.file(),
         line = location.line(),
+        granted_by = source.as_str(),
         budget,
         elapsed,
         late_by,

@@ -11,17 +11,43 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::{Response, StatusCode};
+use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 
 use super::event::{self, Verdict};
 use super::layer::Shared;
 use super::progress::{Progress, Stage};
+use crate::context::node::{Limits, Node, Seed};
 use crate::context::{Context, Mode};
 use crate::http::answer::{self, Answer};
 use crate::http::codec;
+use crate::http::policy::Source;
+use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Phase};
-use crate::time::Deadline;
+use crate::time::{Budget, Deadline};
+
+/// Under what terms a request was let in.
+pub(super) struct Terms {
+    /// A gRPC request, and the content type of its answer.
+    pub(super) grpc: Option<HeaderValue>,
+    /// The caller has set the deadline of the whole call, streams included, as `grpc-timeout` does.
+    pub(super) total: bool,
+    /// Which limit won.
+    pub(super) source: Source,
+    /// What it would have been refused for at its start, where nothing is refused.
+    pub(super) would: Option<Cause>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            grpc: None,
+            total: false,
+            source: Source::Max,
+            would: None,
+        }
+    }
+}
 
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
@@ -29,12 +55,13 @@ pub(super) struct Exchange {
     pub(super) progress: Arc<Progress>,
     /// The context of a layer further out.
     outer: Option<Context>,
-    /// What it would have been refused for at its start, where nothing is refused.
-    would: Option<Cause>,
+    pub(super) terms: Terms,
     /// By how much the head of the answer came after the end of work, where nothing is enforced.
     over: Option<Duration>,
     /// Set for the length of each poll. Dropped with it set, the request has panicked, which is not the client's doing.
     pub(super) polling: bool,
+    /// Between two items of a stream there was more than this.
+    silent: Option<Duration>,
     open: bool,
 }
 
@@ -43,7 +70,7 @@ impl Exchange {
         shared: Arc<Shared>,
         cx: Context,
         outer: Option<Context>,
-        would: Option<Cause>,
+        terms: Terms,
     ) -> Self {
         Self {
             open: cx.mode() != Mode::Off,
@@ -51,9 +78,10 @@ impl Exchange {
             cx,
             progress: Arc::default(),
             outer,
-            would,
+            terms,
             over: None,
             polling: false,
+            silent: None,
         }
     }
 
@@ -66,12 +94,16 @@ impl Exchange {
         self.cx.node().and_then(|node| node.limits.hard)
     }
 
-    /// Why this request itself was ended, if it was: by a cancel, or by the end of everything.
-    pub(super) fn ended(&self) -> Option<Cause> {
-        self.cancelled()
-            .or_else(|| self.end()?.is_expired().then_some(Cause::DeadlineExceeded))
+    /// When a gRPC answer has to be out: earlier, so that it is our status which ends the call and not the peer's
+    /// clock or that of the server below us.
+    pub(super) fn end_of_work(&self) -> Option<Deadline> {
+        let node = self.cx.node()?;
+        let soft = node.limits.soft?;
+        // With less than the reserve it lies before the start.
+        Some(soft.max(node.started))
     }
 
+    /// Why it was cancelled, if it was.
     pub(super) fn cancelled(&self) -> Option<Cause> {
         let cancelled = self.cx.node().and_then(|node| node.signal.get());
         cancelled.map(|(cause, _)| cause)
@@ -121,6 +153,42 @@ impl Exchange {
         stop
     }
 
+    /// The same within a gRPC answer, whose end says why.
+    pub(super) fn cut_with_trailers(mut self, cause: Cause) -> HeaderMap {
+        let stop = self.brief(cause, Phase::Body);
+        self.close(&stop);
+        self.answer(&stop).trailers(cause)
+    }
+
+    /// A stream was silent for longer than it may be.
+    pub(super) fn fell_silent(&mut self, idle: Duration) -> Cause {
+        self.silent = Some(idle);
+        Cause::DeadlineExceeded
+    }
+
+    /// There is a head, and what follows is a stream: from here on it has limits of its own, and what happens in it a
+    /// context without the deadline of the head.
+    pub(super) fn becomes_stream(&mut self) {
+        let Some(head) = self.cx.node() else { return };
+        let started = Deadline::now();
+        let total = self.shared.policy.lasts();
+        let budget = total.map_or_else(Budget::inherited, Budget::new);
+        let operation = Operation::new(self.shared.operation, self.shared.location, budget);
+        let hard = total.map(|total| started.plus(total));
+        let seed = Seed {
+            operation,
+            limits: Limits::of(hard, 0),
+            limit: operation.limit(),
+            own: false,
+            started,
+            mode: head.mode,
+            depth: 0,
+            of_scope: false,
+        };
+        // Below the head's, so that a cancel of the request is one of its stream.
+        self.cx = Context::from_node(Node::child(head, seed));
+    }
+
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
     pub(super) fn answered(mut self, stop: &Brief) {
         if self.open {
@@ -143,7 +211,7 @@ impl Exchange {
             return;
         }
         let body = past(self.end());
-        let (cause, phase) = match (self.would, self.over) {
+        let (cause, phase) = match (self.terms.would, self.over) {
             (Some(cause), _) => (cause, Phase::Start),
             (None, Some(_)) => (Cause::DeadlineExceeded, Phase::Wait),
             (None, None) if body.is_some() => (Cause::DeadlineExceeded, Phase::Body),
@@ -151,24 +219,23 @@ impl Exchange {
         };
         let by = self.over.or(body).unwrap_or_default();
         let stop = self.brief(cause, phase);
-        event::emit(&self.cx, &stop, Verdict::WouldStop(by));
+        self.say(&stop, Verdict::WouldStop(by));
     }
 
     /// There is a head; what follows is its body.
     pub(super) fn headed(&mut self) {
-        let end_of_work = self.cx.node().and_then(|node| {
-            let soft = node.limits.soft?;
-            // With less than the reserve it lies before the start.
-            Some(soft.max(node.started))
-        });
-        self.over = past(end_of_work);
+        self.over = past(self.end_of_work());
         self.progress.enter(Stage::ResponseBody);
     }
 
     fn close(&mut self, stop: &Brief) {
         self.open = false;
         self.cx.cancel(stop.cause);
-        event::emit(&self.cx, stop, Verdict::Stopped);
+        self.say(stop, Verdict::Stopped);
+    }
+
+    fn say(&self, stop: &Brief, verdict: Verdict) {
+        event::emit(&self.cx, stop, self.terms.source, verdict);
     }
 
     fn answer(&self, stop: &Brief) -> Answer {
@@ -180,6 +247,7 @@ impl Exchange {
                 .then(|| answer::detail(stop))
                 .flatten(),
             retry_after: Some(policy.retries_after()),
+            grpc: self.terms.grpc.clone(),
             ..Answer::default()
         }
     }
@@ -197,7 +265,7 @@ impl Exchange {
                 location: self.shared.location,
             },
             deadline: self.end(),
-            budget: self.end().map(|end| end.since(started)),
+            budget: self.silent.or_else(|| Some(self.end()?.since(started))),
             elapsed: Deadline::now().since(started),
         }
     }
@@ -228,6 +296,6 @@ impl Drop for Exchange {
         // What the order of events says: after the deadline nobody can leave any more.
         let cause = self.cancelled().unwrap_or(cause);
         let stop = self.brief(cause, self.progress.stage().phase());
-        event::emit(&self.cx, &stop, Verdict::Stopped);
+        self.say(&stop, Verdict::Stopped);
     }
 }

@@ -15,12 +15,13 @@ use tower_service::Service;
 
 use super::admission::Admission;
 use super::call::Call;
+use super::ending::Ending;
 use super::exchange::Exchange;
 use super::layer::Shared;
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
 use crate::http::header::{DEADLINE_CAUSE, DEADLINE_DETAIL};
-use crate::http::{answer, codec};
+use crate::http::{answer, codec, grpc};
 use crate::scope::Run;
 use crate::stop::Brief;
 use crate::time::Deadline;
@@ -87,50 +88,79 @@ where
         let Some(mut exchange) = this.exchange.take() else {
             return Poll::Pending;
         };
-        // For layers further out: which request it was and how it went.
-        let request = exchange.cx.clone();
-        let mut response = match ended {
-            Ok(Ok(response)) => answered(exchange, response, *this.head_only),
+        Poll::Ready(match ended {
+            Ok(Ok(response)) => Ok(answered(exchange, response, *this.head_only)),
             Ok(Err(error)) => {
                 exchange.headed();
                 exchange.finish();
-                return Poll::Ready(Err(error));
+                Err(error)
             }
-            Err(stopped) => exchange.stopped(stopped.brief()).map(ResponseBody::ours),
-        };
-        response.extensions_mut().insert(request);
-        Poll::Ready(Ok(response))
+            Err(stopped) => {
+                let request = exchange.cx.clone();
+                let mut response = exchange.stopped(stopped.brief()).map(ResponseBody::ours);
+                response.extensions_mut().insert(request);
+                Ok(response)
+            }
+        })
     }
 }
 
-/// The handler's answer, unless it hides that a scope of the request was stopped.
+/// The handler's answer, unless it hides that a scope of the request was stopped. With it goes the context, for layers
+/// further out: which request it was and how it went.
 fn answered<B: Body<Data = Bytes>>(
     mut exchange: Exchange,
     mut response: Response<B>,
     head_only: bool,
 ) -> Response<ResponseBody<B>> {
-    if let Some(stop) = response.extensions_mut().remove::<Brief>() {
+    let request = exchange.cx.clone();
+    let with_request = |mut response: Response<ResponseBody<B>>| {
+        response.extensions_mut().insert(request);
+        response
+    };
+    if let Some(stop) = own_stop(&exchange, &mut response) {
         let detail = exchange.enforces() && exchange.shared.policy.shows_detail();
         if let Some(detail) = detail.then(|| answer::detail(&stop)).flatten() {
             response.headers_mut().insert(DEADLINE_DETAIL, detail);
         }
         exchange.answered(&stop);
-        return response.map(ResponseBody::free);
+        return with_request(response.map(ResponseBody::free));
     }
     if exchange.enforces() {
         let catch_all =
-            response.status().is_server_error() && !response.headers().contains_key(DEADLINE_CAUSE);
+            is_catch_all(&exchange, &response) && !response.headers().contains_key(DEADLINE_CAUSE);
         if catch_all && let Some(stop) = hidden(&exchange) {
-            return exchange.replaced(&stop).map(ResponseBody::ours);
+            return with_request(exchange.replaced(&stop).map(ResponseBody::ours));
         }
     }
     exchange.headed();
     if head_only || bodyless(&response) || response.body().is_end_stream() {
         exchange.finish();
-        return response.map(ResponseBody::free);
+        return with_request(response.map(ResponseBody::free));
     }
     let length = declared_length(&response);
-    response.map(|body| ResponseBody::within(body, exchange, length))
+    let ending = Ending::of(&mut exchange, &response);
+    // That of a stream is another than that of its head.
+    response.extensions_mut().insert(exchange.cx.clone());
+    response.map(|body| ResponseBody::within(body, exchange, ending, length))
+}
+
+/// The stop that the handler itself has made its answer.
+fn own_stop<B>(exchange: &Exchange, response: &mut Response<B>) -> Option<Brief> {
+    let named = response.extensions_mut().remove::<Brief>();
+    if named.is_some() || exchange.terms.grpc.is_none() {
+        return named;
+    }
+    // A gRPC status comes as headers only: it is ours if it names the cause of a stop that this request has had.
+    let word = response.headers().get(DEADLINE_CAUSE)?;
+    hidden(exchange).filter(|stop| word == stop.cause.as_str())
+}
+
+/// Whether it says what a service says that knows only one way to fail.
+fn is_catch_all<B>(exchange: &Exchange, response: &Response<B>) -> bool {
+    match exchange.terms.grpc {
+        Some(_) => grpc::status_of(response.headers()).is_some_and(grpc::is_catch_all),
+        None => response.status().is_server_error(),
+    }
 }
 
 /// The stop behind a server error: one that became an error somewhere in the request and has not been replaced by a

@@ -2,11 +2,13 @@
 
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tower_layer::Layer;
 
 use super::service::DeadlineService;
 use crate::http::Policy;
+use crate::scope::TARGET;
 
 /// Runs the service below it inside the deadline of each request.
 ///
@@ -37,12 +39,44 @@ pub struct DeadlineLayer {
 }
 
 /// What every request of one layer has in common.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Shared {
     pub(super) operation: &'static str,
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
     pub(super) outermost: bool,
+    /// How many requests came with a date that was not believed.
+    skewed: AtomicU64,
+}
+
+impl Clone for Shared {
+    fn clone(&self) -> Self {
+        Self {
+            policy: self.policy.clone(),
+            skewed: AtomicU64::new(self.skewed.load(Ordering::Relaxed)),
+            ..*self
+        }
+    }
+}
+
+impl Shared {
+    /// Said at the first, second, fourth and so on, with the count: a clock that is off is off for every request.
+    pub(super) fn skewed(&self, header: &str, request_id: &str) {
+        let count = self
+            .skewed
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
+        if count.is_power_of_two() {
+            tracing::warn!(
+                target: TARGET,
+                clock_skew_suspected = count,
+                header,
+                op = self.operation,
+                request_id,
+                "another clock than ours, its date does not count"
+            );
+        }
+    }
 }
 
 impl DeadlineLayer {
@@ -52,21 +86,22 @@ impl DeadlineLayer {
     #[track_caller]
     pub fn new(operation: &'static str, policy: Policy) -> Self {
         if let Err(error) = policy.fits() {
-            tracing::warn!(target: crate::scope::TARGET, op = operation, %error, "every request will be refused");
+            tracing::warn!(target: TARGET, op = operation, %error, "every request will be refused");
         }
         Self {
             shared: Arc::new(Shared {
                 operation,
                 location: Location::caller(),
                 policy,
-                outermost: true,
+                outermost: false,
+                skewed: AtomicU64::new(0),
             }),
         }
     }
 
-    /// Whether a request that is dropped before its answer is complete was dropped because its client has gone. True
-    /// unless said otherwise; with another timeout layer outside this one say `false`, because that drops requests
-    /// too, and the cause is then `abandoned`.
+    /// Whether nothing outside this layer drops requests but the server itself, when the client has gone. A request that
+    /// is dropped before its answer is complete then has the cause `client_cancelled`. Without that evidence it is
+    /// `abandoned`: another timeout layer outside this one looks just the same.
     #[must_use]
     pub fn outermost(mut self, outermost: bool) -> Self {
         Arc::make_mut(&mut self.shared).outermost = outermost;

@@ -1,5 +1,6 @@
 //! [`ResponseBody`].
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,18 +10,20 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
+use super::ending::Ending;
 use super::exchange::Exchange;
 use crate::context::Cancelled;
 use crate::stop::{Cause, Details, Stopped};
+use crate::time::Deadline;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pin_project! {
-    /// The body of an answer, inside the deadline of its request: it ends by then.
+    /// The body of an answer, inside the deadline of its request: it ends by then, and a stream by its own limits.
     ///
     /// One that is still not complete is cut off with an error, which the server turns into a broken connection, so
-    /// that nobody takes a part for the whole. It is produced with the request's context in place. Dropped before its
-    /// end it is a client that has gone.
+    /// that nobody takes a part for the whole; a gRPC answer ends with trailers that say why. It is produced with the
+    /// request's context in place. Dropped before its end it is a client that has gone.
     pub struct ResponseBody<B> {
         // Dropped before the body, so that what the body owns finds the cause recorded.
         within: Option<Within>,
@@ -42,6 +45,7 @@ pin_project! {
     struct Alarm {
         #[pin]
         end: Option<Sleep>,
+        at: Option<Deadline>,
         // Says the end of work as well, which comes before that of the body, and nothing after it.
         #[pin]
         cancelled: Cancelled,
@@ -52,6 +56,7 @@ pin_project! {
 /// What a body needs that is not complete yet.
 struct Within {
     exchange: Exchange,
+    ending: Ending,
     alarm: Option<Pin<Box<Alarm>>>,
     begun: bool,
     /// How many bytes are to come, where that is known: servers do not ask a body whose length they know for its end.
@@ -61,7 +66,9 @@ struct Within {
 impl<B> ResponseBody<B> {
     /// A complete answer of the layer.
     pub(super) fn ours(bytes: Bytes) -> Self {
-        let kind = Kind::Ours { bytes: Some(bytes) };
+        // Without a byte it has ended already, and says so with its head.
+        let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
+        let kind = Kind::Ours { bytes };
         Self { within: None, kind }
     }
 
@@ -73,10 +80,11 @@ impl<B> ResponseBody<B> {
 }
 
 impl<B: Body> ResponseBody<B> {
-    pub(super) fn within(body: B, exchange: Exchange, length: Option<u64>) -> Self {
+    pub(super) fn within(body: B, exchange: Exchange, ending: Ending, length: Option<u64>) -> Self {
         let within = Within {
             left: body.size_hint().exact().or(length),
             exchange,
+            ending,
             alarm: None,
             begun: false,
         };
@@ -84,6 +92,12 @@ impl<B: Body> ResponseBody<B> {
             within: Some(within),
             kind: Kind::Handlers { body },
         }
+    }
+}
+
+impl<B> fmt::Debug for ResponseBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ResponseBody")
     }
 }
 
@@ -110,7 +124,7 @@ where
             return body.poll_frame(cx).map_err(Into::into);
         };
         // A source that is always ready must end as well; only a first frame that came late is still sent.
-        let over = within.begun && within.over();
+        let over = within.begun && within.over().is_some();
         let polled = if over {
             Poll::Pending
         } else {
@@ -123,6 +137,7 @@ where
         match polled {
             Poll::Ready(Some(Ok(frame))) => {
                 within.begun = true;
+                within.ending.item();
                 if within.is_last(&frame) || body.is_end_stream() {
                     Within::complete(this.within);
                 }
@@ -132,11 +147,11 @@ where
                 Within::complete(this.within);
                 Poll::Ready(end.map(|frame| frame.map_err(Into::into)))
             }
-            Poll::Pending if over || within.over() => {
-                let stopped = Within::cut(this.within);
-                // The source goes at once, and nothing comes after the error.
+            Poll::Pending if over || within.over().is_some() => {
+                let last = Within::cut(this.within);
+                // The source goes at once, and nothing comes after this.
                 this.kind.set(Kind::Ours { bytes: None });
-                Poll::Ready(stopped.map(|stopped| Err(stopped.into())))
+                Poll::Ready(last)
             }
             Poll::Pending => {
                 within.wait(cx);
@@ -164,15 +179,21 @@ where
 }
 
 impl Within {
-    /// Whether the request has been ended by now.
-    fn over(&self) -> bool {
-        self.exchange.enforces() && self.exchange.ended().is_some()
+    /// Why the answer has been ended by now, if it has.
+    fn over(&mut self) -> Option<Cause> {
+        self.ending.over(&mut self.exchange)
     }
 
-    fn cut(this: &mut Option<Self>) -> Option<Stopped> {
-        let exchange = this.take()?.exchange;
-        let cause = exchange.ended().unwrap_or(Cause::DeadlineExceeded);
-        Some(Stopped::new(Details::of(exchange.cut(cause))))
+    /// The last frame.
+    fn cut(this: &mut Option<Self>) -> Option<Result<Frame<Bytes>, BoxError>> {
+        let mut within = this.take()?;
+        let cause = within.over().unwrap_or(Cause::DeadlineExceeded);
+        let exchange = within.exchange;
+        Some(if within.ending.by_trailers {
+            Ok(Frame::trailers(exchange.cut_with_trailers(cause)))
+        } else {
+            Err(Stopped::new(Details::of(exchange.cut(cause))).into())
+        })
     }
 
     fn complete(this: &mut Option<Self>) {
@@ -196,16 +217,21 @@ impl Within {
             return;
         }
         let exchange = &self.exchange;
+        let next = self.ending.next();
+        let sleep = |at: Deadline| tokio::time::sleep_until(at.instant());
         let alarm = self.alarm.get_or_insert_with(|| {
             Box::pin(Alarm {
-                end: exchange
-                    .end()
-                    .map(|end| tokio::time::sleep_until(end.instant())),
+                end: next.map(sleep),
+                at: next,
                 cancelled: exchange.cx.cancelled(),
                 told: false,
             })
         });
-        let alarm = alarm.as_mut().project();
+        let mut alarm = alarm.as_mut().project();
+        if *alarm.at != next {
+            *alarm.at = next;
+            alarm.end.set(next.map(sleep));
+        }
         if !*alarm.told && alarm.cancelled.poll(cx).is_ready() {
             *alarm.told = true;
             if exchange.cancelled().is_some() {

@@ -43,14 +43,14 @@ impl Api {
         let dependency = Router::new()
             .route("/", get(dependency))
             .with_state(journal.clone())
-            .layer(DeadlineLayer::new("dependency", policy.clone()));
+            .layer(DeadlineLayer::new("dependency", policy.clone()).outermost(true));
         let services = Services {
             client: reqwest::Client::builder().no_proxy().build()?,
             dependency: serve(dependency).await?,
             journal: journal.clone(),
         };
         let app = Router::new().route("/", get(api)).with_state(services);
-        let app = admission::limited(app).layer(DeadlineLayer::new("api", policy));
+        let app = admission::limited(app).layer(DeadlineLayer::new("api", policy).outermost(true));
         let address = serve(app).await?;
         Ok(Self { address, journal })
     }

@@ -124,7 +124,7 @@ impl World {
         let address = listener.local_addr()?;
         let app = app
             .with_state(self.clone())
-            .layer(DeadlineLayer::new(name, policy));
+            .layer(DeadlineLayer::new(name, policy).outermost(true));
         tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, app).await {
                 tracing::error!(%error, "a server ended");
