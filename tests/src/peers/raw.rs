@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::{HeaderMap, Request};
 use prost::Message as _;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::proto::Ask;
 use crate::clock::real_time;
@@ -103,4 +103,30 @@ fn framed(ask: &Ask) -> Bytes {
     bytes.put_u32(length);
     ask.encode(&mut bytes).expect("room");
     bytes.freeze()
+}
+
+/// A server that resets every stream with `CANCEL` a while after its head has come.
+///
+/// # Panics
+/// If it cannot listen, or under a paused clock.
+pub async fn resetting(after: Duration) -> SocketAddr {
+    real_time();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let Ok(mut connection) = h2::server::handshake(stream).await else {
+                    return;
+                };
+                while let Some(Ok((_request, mut answer))) = connection.accept().await {
+                    tokio::spawn(async move {
+                        tokio::time::sleep(after).await;
+                        answer.send_reset(h2::Reason::CANCEL);
+                    });
+                }
+            });
+        }
+    });
+    address
 }

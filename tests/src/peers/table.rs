@@ -1,6 +1,7 @@
-//! What happened, for people: a table in the output of a test, printed also when the test passes.
+//! What happened, for people.
 
 use std::fmt;
+use std::io::Write as _;
 
 /// Rows of equal length under a heading.
 #[derive(Debug, Clone)]
@@ -23,6 +24,12 @@ impl Table {
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.to_vec());
     }
+
+    /// Prints it, also when the test passes: the harness keeps back only what the macros print. `tests/run` shows these
+    /// lines at its end.
+    pub fn print(&self) {
+        let _ = std::io::stdout().write_all(self.to_string().as_bytes());
+    }
 }
 
 impl fmt::Display for Table {
@@ -33,15 +40,12 @@ impl fmt::Display for Table {
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        writeln!(f, "{}", self.title)?;
+        writeln!(f, "\n| {}", self.title)?;
         for row in &self.rows {
-            let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                line.push_str("  ");
-                line.push_str(cell);
-                line.extend(std::iter::repeat_n(' ', width - cell.chars().count()));
+                write!(f, "| {cell:<width$} ")?;
             }
-            writeln!(f, "{}", line.trim_end())?;
+            writeln!(f, "|")?;
         }
         Ok(())
     }
