@@ -20,9 +20,10 @@ impl Table {
         }
     }
 
-    /// One more row.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+    /// More rows.
+    pub fn rows<const N: usize>(&mut self, rows: impl IntoIterator<Item = Vec<[String; N]>>) {
+        let rows = rows.into_iter().flatten();
+        self.rows.extend(rows.map(|cells| cells.to_vec()));
     }
 
     /// Prints it, also when the test passes: the harness keeps back only what the macros print. `tests/run` shows these
