@@ -14,10 +14,12 @@ use axum::extract::Query;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use deadline_runtime::http::{DeadlineLayer, Policy, RequestBuilderExt as _, Trust};
-use deadline_runtime::{Cause, Context, Stopped};
+use deadline_runtime::{Budget, Cause, Context, Stopped};
 use deadline_tests::events::Events;
 use deadline_tests::nginx::Nginx;
-use deadline_tests::raw;
+use deadline_tests::peers::ours::{Ours, client};
+use deadline_tests::peers::proto::Ask;
+use deadline_tests::{peers, raw};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -357,5 +359,49 @@ mod needs_peers {
                 assert!((1..=most).contains(&told), "{told}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn deadlines_and_cancels_of_grpc_pass_through() {
+        let ours = Ours::start().await;
+        let nginx = traps(NOBODY, NOBODY, &ours.address.to_string());
+        let at = nginx.ports[1];
+        let ask = |id: &str| Ask {
+            id: id.to_owned(),
+            work_ms: 20_000,
+            ..Ask::default()
+        };
+
+        // As bytes: our status, with our cause, through nginx.
+        let lines = [("grpc-timeout", &b"400m"[..])];
+        let frames = peers::raw::call(at, "Call", &ask("frames"), &lines).await;
+        assert_eq!((frames.status, frames.code()), (200, 4), "{frames:?}");
+        assert_eq!(frames.trailers["x-deadline-cause"], "deadline_exceeded");
+        let (left, end) = ours.ended("frames").await;
+        assert_eq!(end.word(), "deadline_exceeded");
+        assert!((1..=390).contains(&left), "{left}");
+
+        // From a client of ours: it is told what is left, not more. The server answers out of its reserve, 20 ms before
+        // the client's own time is over; on a busy machine the client may be first.
+        let client = client(&at.to_string());
+        let cx = Context::root("test", Budget::new(ms(400)));
+        let answer = cx.run(async { Ok::<_, Stopped>(client.call(ask("ours")).await?) });
+        let stopped = answer.await.and_then(|answer| answer).unwrap_err();
+        let causes = [Cause::DependencyTimeout, Cause::DeadlineExceeded];
+        assert!(causes.contains(&stopped.cause()), "{stopped:?}");
+        let (left, end) = ours.ended("ours").await;
+        assert_eq!(end.word(), "deadline_exceeded");
+        assert!((1..=390).contains(&left), "{left}");
+
+        // A cancel is one at the far end as well, and 499 here.
+        let cx = Context::builder("test")
+            .budget(ms(9_000))
+            .request_id("cancelled")
+            .build();
+        let call = cx.run(client.call(ask("cancelled")));
+        assert!(tokio::time::timeout(ms(300), call).await.is_err());
+        let (_, end) = ours.ended("cancelled").await;
+        assert_eq!(end.word(), "client_cancelled");
+        assert!(nginx.logged("cancelled").await.starts_with("499 0."));
     }
 }
