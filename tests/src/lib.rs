@@ -5,6 +5,8 @@
 
 pub mod clock;
 pub mod events;
+pub mod load;
 pub mod nginx;
 pub mod peers;
 pub mod raw;
+pub mod table;

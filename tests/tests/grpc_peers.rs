@@ -9,7 +9,7 @@ use deadline_tests::peers::ours::{End, Ours, Telling, client};
 use deadline_tests::peers::peer::{Call, Language, Peer, Served};
 use deadline_tests::peers::proto::Ask;
 use deadline_tests::peers::raw;
-use deadline_tests::peers::table::Table;
+use deadline_tests::table::Table;
 use futures::future::join_all;
 use tonic::{Code, Status};
 

@@ -5,11 +5,9 @@
 //! * [`ours`]: the peer that we are, on tonic and our layers.
 //! * [`peer`]: a program of another language, asked and watched.
 //! * [`raw`]: a call as HTTP/2 frames, for what no library would send.
-//! * [`table`]: what happened, for people.
 
 pub mod ours;
 pub mod peer;
 pub mod process;
 pub mod proto;
 pub mod raw;
-pub mod table;

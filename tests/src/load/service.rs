@@ -1,0 +1,215 @@
+//! The server that is loaded, and the one behind it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use deadline_runtime::http::{DeadlineLayer, Policy, RequestBuilderExt as _, Trust};
+use deadline_runtime::{Stopped, deadline};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::probe::{Counts, ProbeLayer};
+
+/// The operation of the first server.
+pub const FIRST: &str = "first";
+/// And of the second.
+pub const SECOND: &str = "second";
+
+/// Which of them an operation belongs to: a stop names the function that it stopped, if there was one.
+#[must_use]
+pub fn server_of(operation: &str) -> &'static str {
+    match operation {
+        SECOND | "behind" => SECOND,
+        _ => FIRST,
+    }
+}
+
+/// What handlers do, and how many of them do it now.
+#[derive(Debug, Clone)]
+struct World {
+    client: reqwest::Client,
+    behind: Option<SocketAddr>,
+    working: Arc<AtomicI64>,
+}
+
+/// A handler, or a task of one, at work.
+struct Working(Arc<AtomicI64>);
+
+impl World {
+    fn begin(&self) -> Working {
+        self.working.fetch_add(1, Relaxed);
+        Working(self.working.clone())
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A server in two tiers.
+#[derive(Debug)]
+pub struct Servers {
+    /// Where the first listens.
+    pub address: SocketAddr,
+    /// Its requests.
+    pub first: Arc<Counts>,
+    /// Those that it made to the second.
+    pub second: Arc<Counts>,
+    working: Arc<AtomicI64>,
+    stop: CancellationToken,
+    served: Vec<JoinHandle<()>>,
+}
+
+impl Servers {
+    /// Starts both.
+    ///
+    /// # Errors
+    /// If one cannot listen.
+    pub async fn start() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let stop = CancellationToken::new();
+        let mut served = Vec::new();
+        let mut world = World {
+            client: reqwest::Client::builder().no_proxy().build()?,
+            behind: None,
+            working: Arc::default(),
+        };
+        let (first, second) = (Arc::<Counts>::default(), Arc::<Counts>::default());
+        let app = |world: &World, name, counts: &Arc<Counts>| {
+            app(world, name).layer(ProbeLayer(counts.clone()))
+        };
+        let behind = serve(app(&world, SECOND, &second), &stop, &mut served).await?;
+        world.behind = Some(behind);
+        let address = serve(app(&world, FIRST, &first), &stop, &mut served).await?;
+        Ok(Self {
+            address,
+            first,
+            second,
+            working: world.working,
+            stop,
+            served,
+        })
+    }
+
+    /// Handlers, and tasks of handlers, that are at work.
+    #[must_use]
+    pub fn working(&self) -> i64 {
+        self.working.load(Relaxed)
+    }
+
+    /// Ends both, with every connection that is idle.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        for served in self.served {
+            let _ = served.await;
+        }
+    }
+}
+
+fn app(world: &World, name: &'static str) -> Router {
+    let policy = Policy::new()
+        .max(Duration::from_secs(60))
+        .trust(Trust::Full);
+    Router::new()
+        .route("/fast", get(fast))
+        .route("/slow", get(slow))
+        .route("/tasks", get(tasks))
+        .route("/call", get(call))
+        .route("/behind", get(behind))
+        .route("/drip", get(drip))
+        .route("/upload", post(upload))
+        .layer(DefaultBodyLimit::max(1 << 20))
+        .with_state(world.clone())
+        .layer(DeadlineLayer::new(name, policy).outermost(true))
+}
+
+async fn serve(
+    app: Router,
+    stop: &CancellationToken,
+    served: &mut Vec<JoinHandle<()>>,
+) -> std::io::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let stopped = stop.clone().cancelled_owned();
+    served.push(tokio::spawn(async move {
+        let served = axum::serve(listener, app).with_graceful_shutdown(stopped);
+        let _ = served.await;
+    }));
+    Ok(address)
+}
+
+#[deadline]
+async fn fast(State(world): State<World>) -> Result<&'static str, Stopped> {
+    let _working = world.begin();
+    tokio::task::yield_now().await;
+    Ok("fast")
+}
+
+#[deadline]
+async fn slow(State(world): State<World>) -> Result<&'static str, Stopped> {
+    let _working = world.begin();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    Ok("slow")
+}
+
+/// Starts tasks that outlive it, unless they are stopped with it.
+#[deadline]
+async fn tasks(State(world): State<World>) -> Result<&'static str, Stopped> {
+    let _working = world.begin();
+    for _ in 0..4 {
+        tokio::spawn(child(world.clone()));
+    }
+    slow(State(world)).await
+}
+
+#[deadline]
+async fn child(world: World) -> Result<(), Stopped> {
+    let _working = world.begin();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    Ok(())
+}
+
+/// Asks the second server, which is slow.
+#[deadline]
+async fn call(State(world): State<World>) -> Result<&'static str, Stopped> {
+    let _working = world.begin();
+    let Some(behind) = world.behind else {
+        return Ok("nobody");
+    };
+    let url = format!("http://{behind}/behind");
+    world.client.get(url).send_within_deadline().await?;
+    Ok("called")
+}
+
+/// What the second server does.
+#[deadline]
+async fn behind(State(world): State<World>) -> Result<&'static str, Stopped> {
+    let _working = world.begin();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    Ok("behind")
+}
+
+/// An answer that takes for ever.
+async fn drip(State(world): State<World>) -> Body {
+    let working = world.begin();
+    let chunks = futures::stream::unfold(working, |working| async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        Some((Ok::<_, Stopped>("x"), working))
+    });
+    Body::from_stream(chunks)
+}
+
+#[deadline]
+async fn upload(State(world): State<World>, body: Bytes) -> Result<String, Stopped> {
+    let _working = world.begin();
+    Ok(body.len().to_string())
+}
