@@ -65,11 +65,12 @@
 //! # By hand
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
-//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline.
+//! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`Overrides`] are
+//! budgets by name, changed while the program runs; [`Stopped::sent`] says whether a call may be repeated.
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients), `axum`, `reqwest`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
 #![allow(

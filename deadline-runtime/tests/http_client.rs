@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use deadline_runtime::__rt::{Scoped, Spec};
 use deadline_runtime::http::{InternalHosts, PropagateDeadlineLayer, ResponseExt};
-use deadline_runtime::{Budget, Cause, Context, Millis, Mode, Phase, Stopped};
+use deadline_runtime::{Budget, Cause, Context, Millis, Mode, Phase, Sent, Stopped};
 use http::{HeaderMap, Request, Response};
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -236,4 +236,139 @@ async fn a_stop_of_a_call_names_the_function_that_made_it() {
             .ends_with("http_client.rs")
     );
     assert_eq!(stopped.budget(), Some(ms(300)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_connection_costs_a_part_of_what_is_told() {
+    let layer = PropagateDeadlineLayer::new(InternalHosts::all()).connect_estimate(ms(30));
+    let heard = service_fn(|request: Request<()>| async move {
+        let told = request.headers()["x-request-timeout-ms"].to_str().unwrap();
+        Ok::<_, Infallible>(Response::new(told.to_owned()))
+    });
+    let client = layer.layer(heard);
+    let told = async |host: &str, cx: &Context| {
+        let request = Request::builder()
+            .uri(format!("http://{host}/"))
+            .body(())
+            .unwrap();
+        let call = cx.enter(|| client.clone().call(request));
+        call.await
+            .map(|response| response.into_body().into_inner().unwrap())
+    };
+    let cx = root(500, Mode::Enforce);
+    assert_eq!(told("a", &cx).await.unwrap(), "370");
+    assert_eq!(told("a", &cx).await.unwrap(), "400");
+    assert_eq!(told("b", &cx).await.unwrap(), "370");
+    let later = root(60_100, Mode::Enforce);
+    sleep(ms(51_000)).await;
+    assert_eq!(told("a", &later).await.unwrap(), "8970");
+
+    // Not even enough to connect: nothing is sent.
+    let cx = root(130, Mode::Enforce);
+    let error = told("c", &cx).await.unwrap_err();
+    let stopped = Stopped::find(error.as_ref()).unwrap();
+    assert_eq!(stopped.cause(), Cause::LocalBudgetRejected);
+    assert_eq!(
+        (stopped.phase(), stopped.sent()),
+        (Phase::Start, Sent::NotSent)
+    );
+    // Where nothing is enforced it is, with the least there is.
+    let cx = root(130, Mode::Propagate);
+    assert_eq!(told("c", &cx).await.unwrap(), "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_body_of_an_answer_ends_with_the_call_and_not_with_the_function() {
+    use http_body_util::BodyExt;
+    fn drip(
+        gap: u64,
+        items: usize,
+    ) -> impl http_body::Body<Data = bytes::Bytes, Error = Infallible> {
+        let items =
+            futures::StreamExt::then(futures::stream::iter(0..items), move |_| async move {
+                sleep(ms(gap)).await;
+                Ok(http_body::Frame::data(bytes::Bytes::from_static(b"x")))
+            });
+        http_body_util::StreamBody::new(items)
+    }
+    let layer = PropagateDeadlineLayer::new(InternalHosts::all());
+    for (mode, gap, items, bytes, end) in [
+        (Mode::Enforce, 50, 5, 5, None),
+        (Mode::Enforce, 60, 50, 6, Some(400)),
+        (Mode::Enforce, 9_000, 1, 0, Some(400)),
+        (Mode::Observe, 50, 50, 50, None),
+    ] {
+        let client = layer.layer(service_fn(move |_: Request<()>| async move {
+            Ok::<_, Infallible>(Response::new(drip(gap, items)))
+        }));
+        let start = Instant::now();
+        let cx = root(500, mode);
+        let response = cx.run(async { client.oneshot(Request::new(())).await });
+        let mut body = Box::pin(response.await.unwrap().unwrap().into_body());
+        let (mut read, mut stop) = (0, None);
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(_) => read += 1,
+                Err(error) => stop = Some(error),
+            }
+        }
+        assert_eq!(read, bytes);
+        assert_eq!(stop.is_some(), end.is_some());
+        if let Some((stop, end)) = stop.zip(end) {
+            let stopped = Stopped::find(stop.as_ref()).unwrap();
+            assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+            assert_eq!(
+                (stopped.phase(), stopped.sent()),
+                (Phase::Body, Sent::Unknown)
+            );
+            assert_eq!(start.elapsed(), ms(end));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_client_at_our_end_is_our_end() {
+    for (after, ours) in [(399, false), (400, true)] {
+        let client = PropagateDeadlineLayer::new(InternalHosts::all()).layer(service_fn(
+            move |_: Request<()>| async move {
+                sleep(ms(after)).await;
+                Err::<Response<()>, _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset))
+            },
+        ));
+        let cx = root(500, Mode::Enforce);
+        let call = cx.enter(|| client.clone().call(Request::new(())));
+        let error = call.await.unwrap_err();
+        let stopped = Stopped::find(error.as_ref());
+        assert_eq!(
+            stopped.map(Stopped::cause),
+            ours.then_some(Cause::DeadlineExceeded)
+        );
+        assert_eq!(Sent::of(error.as_ref()), Sent::Unknown);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_tries_under_one_limit_are_told_what_is_left_each_time() {
+    // 250 ms in all, 100 ms a try, none answers; then with a pause of 10 ms between them.
+    for (pause, told) in [(0, ["100", "100", "50"]), (10, ["100", "100", "30"])] {
+        let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let hear = heard.clone();
+        let client = PropagateDeadlineLayer::new(InternalHosts::all()).layer(service_fn(
+            move |request: Request<()>| {
+                let told = request.headers()["x-request-timeout-ms"].clone();
+                hear.lock().unwrap().push(told);
+                pending::<Result<Response<()>, Infallible>>()
+            },
+        ));
+        let cx = Context::root("root", Budget::new(ms(250)));
+        let tries = cx.run(async {
+            for _ in 0..3 {
+                let call = async { client.clone().call(Request::new(())).await };
+                let _ = deadline_runtime::timeout(ms(100), call).await;
+                sleep(ms(pause)).await;
+            }
+        });
+        let _ = tries.await;
+        assert_eq!(*heard.lock().unwrap(), told);
+    }
 }

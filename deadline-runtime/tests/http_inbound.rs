@@ -428,6 +428,16 @@ async fn a_step_of_the_wall_clock_changes_nothing_of_a_request_that_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_guard_can_be_narrower() {
+    for (ahead, millis) in [(2_000, 900), (2_001, 500)] {
+        let date = (NOW + ahead).to_string();
+        let (policy, request) = dated(&[("x-request-deadline", &date)], NOW);
+        let outcome = left(policy.clock_skew(ms(1_000)), request).await;
+        assert_eq!(outcome, Ok(millis), "{ahead}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_suspicion_is_said_at_the_first_second_fourth() {
     let (events, _guard) = Events::listen();
     let (policy, _) = dated(&[], NOW);
@@ -493,7 +503,12 @@ async fn the_context_knows_that_the_caller_repeats() {
     ];
     for (name, value, attempt) in table {
         let layer = DeadlineLayer::new("test", policy());
-        let answer = ask(layer, with(&[(name, value)]), move |_| async move {
+        let request = if name.starts_with("grpc") {
+            grpc(&[(name, value)])
+        } else {
+            with(&[(name, value)])
+        };
+        let answer = ask(layer, request, move |_| async move {
             assert_eq!(Context::current().attempt().map(NonZeroU32::get), attempt);
             text("")
         });
@@ -657,19 +672,25 @@ async fn other_bodies_end_by_the_deadline_and_an_upgrade_is_left_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn an_observed_stream_is_as_without_us() {
+    let (events, _guard) = Events::listen();
     let policy = policy().stream_idle(ms(100)).mode(Mode::Observe);
     let answer = ask(DeadlineLayer::new("test", policy), with(&[]), |_| async {
         event_stream(drip(ms(500), 5))
     })
     .await;
     assert_eq!((answer.body.len(), answer.broken), (5, false));
+    let event = events.one();
+    assert_eq!(event.get("message"), "would stop: deadline_exceeded");
+    assert_eq!((event.get("phase"), event.get("budget")), ("body", "100ms"));
+    assert_eq!(event.get("late_by"), "400ms");
 }
 
 // --- gRPC.
 
 #[tokio::test(start_paused = true)]
 async fn grpc_is_answered_by_its_code_in_the_head() {
-    let table: [(&[(&'static str, &str)], u64, &str, &str, u64); 6] = [
+    type Lines = &'static [(&'static str, &'static str)];
+    let table: [(Lines, u64, &str, &str, u64); 6] = [
         (
             &[("grpc-timeout", "500m")],
             10_000,
@@ -821,6 +842,22 @@ async fn a_grpc_stream_without_a_timeout_is_a_stream() {
     assert_eq!(answer.trailer("grpc-status"), "4");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_grpc_callers_deadline_bounds_its_stream_also_where_the_heads_is_shorter() {
+    let policy = policy()
+        .default(ms(500))
+        .trust(Trust::ShortenOnly)
+        .stream_idle(ms(700));
+    let request = grpc(&[("grpc-timeout", "3S")]);
+    let answer = ask(DeadlineLayer::new("test", policy), request, |_| async {
+        grpc_answer(drip(ms(400), 20))
+    })
+    .await;
+    // 3 s less the reserve of 100 ms.
+    assert_eq!((answer.body.len(), answer.after), (7, ms(2_900)));
+    assert_eq!(answer.trailer("grpc-status"), "4");
+}
+
 /// A service that knows only one way to fail.
 fn unknown(code: &'static str) -> Response<Boxed> {
     let mut response = grpc_answer(Empty::new().boxed_unsync());
@@ -932,4 +969,78 @@ async fn what_finishes_is_still_bounded_by_the_deadline_and_by_a_shutdown() {
         };
         assert_eq!(response.headers()["x-deadline-cause"], cause);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trailers_come_within_the_deadline_too() {
+    for (takes, cut) in [(100, false), (60_000, true)] {
+        let (events, _guard) = Events::listen();
+        let answer = ask(
+            DeadlineLayer::new("test", policy()),
+            with(&[]),
+            move |_| async move {
+                let trailers = async move {
+                    sleep(ms(takes)).await;
+                    let mut trailers = HeaderMap::new();
+                    trailers.insert("x-sum", HeaderValue::from_static("1"));
+                    Some(Ok(trailers))
+                };
+                let body = Full::from("all of it").with_trailers(trailers);
+                Response::new(body.boxed_unsync())
+            },
+        )
+        .await;
+        assert_eq!((answer.body.as_str(), answer.broken), ("all of it", cut));
+        assert_eq!(answer.trailer("x-sum"), if cut { "" } else { "1" });
+        assert_eq!(answer.after, ms(if cut { 1_000 } else { 100 }));
+        assert_eq!(events.info().len(), usize::from(cut));
+    }
+}
+
+/// A thousand requests, each dropped after another number of polls: whoever was not answered is in the log, once, and
+/// nothing is left behind.
+#[tokio::test(start_paused = true)]
+async fn every_request_that_is_dropped_is_counted_once() {
+    let (events, _guard) = Events::listen();
+    let finish = FinishOnDisconnectLayer::new();
+    let service = tower::ServiceBuilder::new()
+        .layer(DeadlineLayer::new("test", policy()).outermost(true))
+        .layer(finish.clone())
+        .service(service_fn(|_| async {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, Infallible>(Response::new(drip(ms(1), 3)))
+        }));
+    let mut unanswered = 0;
+    for n in 0..1_000_usize {
+        let polls = (n * 7) % 11;
+        let whole = async {
+            let response = service.clone().oneshot(with(&[])).await.unwrap();
+            response.into_body().collect().await.unwrap();
+        };
+        let mut whole = Box::pin(whole);
+        let mut answered = false;
+        for _ in 0..polls {
+            answered = futures::FutureExt::now_or_never(whole.as_mut()).is_some();
+            if answered {
+                break;
+            }
+            tokio::time::sleep(Duration::from_micros(300)).await;
+        }
+        // One that was never polled has not begun.
+        unanswered += usize::from(!answered && polls > 0);
+        drop(whole);
+    }
+    finish.settled().await;
+    assert_eq!(finish.working(), 0);
+    assert!(unanswered > 100, "{unanswered}");
+    assert!(unanswered < 1_000, "{unanswered}");
+    let events = events.info();
+    assert_eq!(events.len(), unanswered);
+    assert!(
+        events
+            .iter()
+            .all(|event| event.get("cause") == "client_cancelled")
+    );
 }

@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod events;
+pub mod grpc;
 pub mod load;
 pub mod nginx;
 pub mod peers;

@@ -1,10 +1,11 @@
 //! Requests as bytes.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::clock::real_time;
 
@@ -93,4 +94,71 @@ pub fn get(path: &str, lines: &[&[u8]]) -> Vec<u8> {
     }
     bytes.extend_from_slice(b"\r\n");
     bytes
+}
+
+/// The request heads that a [`peer`] was sent.
+#[derive(Debug, Clone, Default)]
+pub struct Heads(Arc<Mutex<Vec<String>>>);
+
+impl Heads {
+    /// All of them so far.
+    #[must_use]
+    pub fn all(&self) -> Vec<String> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The values of a header, one entry a head, several in one joined by `|`.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Vec<String> {
+        let of = |head: &String| {
+            let lines = head.lines().filter_map(|line| line.split_once(": "));
+            let values = lines.filter(|(found, _)| *found == name);
+            values.map(|(_, value)| value).collect::<Vec<_>>().join("|")
+        };
+        self.all().iter().map(of).collect()
+    }
+}
+
+/// A peer of bytes: each head is answered with what `answer` says for its number, counted from zero: pauses, and what is
+/// sent after each. Then it closes.
+///
+/// # Panics
+/// If there is no free port.
+pub async fn peer<A>(answer: A) -> (SocketAddr, Heads)
+where
+    A: Fn(usize) -> Vec<(Duration, String)> + Send + Sync + 'static,
+{
+    let heads = Heads::default();
+    let kept = heads.clone();
+    let answer = Arc::new(answer);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (kept, answer) = (kept.clone(), answer.clone());
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                let mut byte = [0];
+                while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.unwrap_or(0) == 1
+                {
+                    head.push(byte[0]);
+                }
+                let number = {
+                    let mut all = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+                    all.push(String::from_utf8_lossy(&head).into_owned());
+                    all.len() - 1
+                };
+                for (pause, text) in answer(number) {
+                    tokio::time::sleep(pause).await;
+                    if stream.write_all(text.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (address, heads)
 }

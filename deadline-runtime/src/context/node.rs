@@ -24,6 +24,10 @@ use crate::stop::{Brief, Cause, Limit, Stopped};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::time::Deadline;
 
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(crate) struct Node {
     pub(crate) operation: Operation,
     pub(crate) limits: Limits,

@@ -10,8 +10,7 @@ use deadline_runtime::http::codec::{
 
 /// The grammars, told in another way than the decoders read them.
 fn all_digits(text: &str, most: usize) -> Option<u128> {
-    let fits =
-        !text.is_empty() && text.len() <= most && text.chars().all(|c| matches!(c, '0'..='9'));
+    let fits = !text.is_empty() && text.len() <= most && text.chars().all(|c| c.is_ascii_digit());
     fits.then(|| text.parse().ok()).flatten()
 }
 
@@ -109,11 +108,11 @@ pub fn encoding(left: Duration) {
 
 /// What is believed of another machine's clock is never more than is granted, and never nothing.
 pub fn judging(at: Duration, now: Duration, most: Duration) {
-    if let Some(left) = absolute::left(at, now, most) {
+    if let Some(left) = absolute::left(at, now, most, absolute::GUARD) {
         assert!(left <= most && (!left.is_zero() || most.is_zero()));
         assert!(at > now && at - now <= most.saturating_add(absolute::GUARD));
     }
-    if let Some(queued) = request_start::queued(at, now) {
+    if let Some(queued) = request_start::queued(at, now, absolute::GUARD) {
         assert!(queued <= absolute::GUARD);
     }
 }

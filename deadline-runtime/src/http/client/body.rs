@@ -36,7 +36,7 @@ struct Within {
 }
 
 impl<B> InboundBody<B> {
-    pub(super) fn new(body: B, cx: &Context, call: Call, is_grpc: bool) -> Self {
+    pub(in crate::http) fn new(body: B, cx: &Context, call: Call, is_grpc: bool) -> Self {
         let within = cx.mode().enforces() && !cx.is_none();
         Self {
             body: Some(body),

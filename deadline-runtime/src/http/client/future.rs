@@ -106,7 +106,8 @@ impl Arrival {
 
     /// The clock decides before the client does: at the deadline its own timer may be heard first.
     fn failed(&self, error: BoxError) -> BoxError {
-        let timeout = is_timeout(error.as_ref()).then_some(Cause::DependencyTimeout);
+        let ours = !self.cx.is_none() && self.cx.mode().enforces();
+        let timeout = (ours && is_timeout(error.as_ref())).then_some(Cause::DependencyTimeout);
         let Some(cause) = self.cx.cause().or(timeout) else {
             return error;
         };

@@ -14,7 +14,10 @@ use std::sync::Arc;
 /// assert!(!hosts.contains("profile.example.com"));
 /// ```
 #[derive(Clone)]
-pub struct InternalHosts(Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>);
+pub struct InternalHosts(Option<IsInternal>);
+
+/// `None` in its place is every host.
+type IsInternal = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl InternalHosts {
     /// The listed hosts. A name that begins with a dot stands for every host below it. Case does not matter, a port
@@ -59,7 +62,7 @@ impl InternalHosts {
     }
 
     /// Whether a request is told that may not name its host.
-    pub(super) fn admits(&self, host: Option<&str>) -> bool {
+    pub(in crate::http) fn admits(&self, host: Option<&str>) -> bool {
         match host {
             Some(host) => self.contains(host),
             None => self.0.is_none(),

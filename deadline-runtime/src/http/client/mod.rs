@@ -17,9 +17,13 @@ pub use self::layer::PropagateDeadlineLayer;
 pub use self::peer::ResponseExt;
 pub use self::service::PropagateDeadline;
 
+#[cfg(feature = "reqwest")]
+pub(super) use self::outgoing::Call;
 #[cfg(any(feature = "reqwest", feature = "tonic"))]
 pub(super) use self::outgoing::Outgoing;
 #[cfg(feature = "tonic")]
 pub(super) use self::peer::judged;
 #[cfg(feature = "reqwest")]
-pub(super) use self::peer::reported;
+pub(super) use self::peer::{reported, stop_of};
+#[cfg(feature = "reqwest-middleware")]
+pub(super) use self::warm::Warm;

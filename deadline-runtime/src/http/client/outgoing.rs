@@ -131,6 +131,11 @@ impl Outgoing {
 }
 
 impl Call {
+    #[cfg(feature = "reqwest")]
+    pub(in crate::http) const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
     /// A stop of this very call.
     pub(in crate::http) fn stop(&self, cause: Cause, phase: Phase) -> Stopped {
         let limit = Limit {

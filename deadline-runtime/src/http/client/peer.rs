@@ -64,7 +64,7 @@ impl<B> ResponseExt for Response<B> {
 }
 
 #[track_caller]
-fn stop_of(headers: &HeaderMap) -> Option<Stopped> {
+pub(in crate::http) fn stop_of(headers: &HeaderMap) -> Option<Stopped> {
     if !headers.contains_key(DEADLINE_CAUSE) {
         return None;
     }

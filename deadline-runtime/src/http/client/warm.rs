@@ -16,13 +16,13 @@ const KEPT: Duration = Duration::from_secs(50);
 
 /// What opening a connection is likely to take, and where none has to be opened.
 #[derive(Clone)]
-pub(super) struct Warm {
+pub(in crate::http) struct Warm {
     estimate: Duration,
     answered: Arc<Mutex<HashMap<Box<str>, Deadline>>>,
 }
 
 impl Warm {
-    pub(super) fn new(estimate: Duration) -> Self {
+    pub(in crate::http) fn new(estimate: Duration) -> Self {
         Self {
             estimate,
             answered: Arc::default(),
@@ -30,7 +30,7 @@ impl Warm {
     }
 
     /// What to subtract from a call to `host`.
-    pub(super) fn estimate(&self, host: &str) -> Duration {
+    pub(in crate::http) fn estimate(&self, host: &str) -> Duration {
         if self.estimate.is_zero() {
             return Duration::ZERO;
         }
@@ -42,12 +42,12 @@ impl Warm {
     }
 
     /// Whether hosts have to be told apart.
-    pub(super) fn estimates(&self) -> bool {
+    pub(in crate::http) fn estimates(&self) -> bool {
         !self.estimate.is_zero()
     }
 
     /// `host` has answered.
-    pub(super) fn answered(&self, host: &str) {
+    pub(in crate::http) fn answered(&self, host: &str) {
         if self.estimate.is_zero() {
             return;
         }

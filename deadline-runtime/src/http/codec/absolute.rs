@@ -6,7 +6,7 @@
 //! |---|---|
 //! | not 13 ASCII digits from 1000000000000 on | [`Malformed`]: seconds or microseconds were given, or no number |
 //! | passed already | not believed: whoever is a second late and whoever's clock is a second off look the same |
-//! | further ahead than the most that is ever granted, and the [`GUARD`] | not believed |
+//! | further ahead than the most that is ever granted, and the guard ([`GUARD`]) | not believed |
 //! | anything else | so much is left |
 //!
 //! A value that is not believed is never the reason to refuse a request: the relative header counts, or the default,
@@ -19,7 +19,7 @@ use ::http::{HeaderMap, HeaderValue};
 use super::{Malformed, digits, only};
 use crate::http::header::REQUEST_DEADLINE;
 
-/// How far two clocks may be apart before what they say is taken for a fault of one of them.
+/// How far two clocks may be apart before what they say is taken for a fault of one of them, unless said otherwise.
 pub const GUARD: Duration = Duration::from_secs(60);
 
 /// September 2001. A count of seconds reaches it in the year 33658.
@@ -99,22 +99,22 @@ pub fn encode(at: Duration) -> Option<HeaderValue> {
         .then(|| HeaderValue::from(millis))
 }
 
-/// What is left until `at` when the clock says `now` and nobody is ever granted more than `most`; `None` for a value
-/// that is not believed.
+/// What is left until `at` when the clock says `now`, nobody is ever granted more than `most`, and clocks may be `guard`
+/// apart; `None` for a value that is not believed.
 ///
 /// ```
 /// use std::time::Duration;
-/// use deadline_runtime::http::codec::absolute::left;
+/// use deadline_runtime::http::codec::absolute::{GUARD, left};
 ///
 /// let [second, minute] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// let now = Duration::from_secs(1_767_225_600);
-/// assert_eq!(left(now + second, now, minute), Some(second));
-/// assert_eq!(left(now + 2 * minute, now, minute), Some(minute));
-/// assert_eq!(left(now + 3 * minute, now, minute), None);
-/// assert_eq!(left(now, now, minute), None);
+/// assert_eq!(left(now + second, now, minute, GUARD), Some(second));
+/// assert_eq!(left(now + 2 * minute, now, minute, GUARD), Some(minute));
+/// assert_eq!(left(now + 3 * minute, now, minute, GUARD), None);
+/// assert_eq!(left(now, now, minute, GUARD), None);
 /// ```
 #[must_use]
-pub fn left(at: Duration, now: Duration, most: Duration) -> Option<Duration> {
+pub fn left(at: Duration, now: Duration, most: Duration, guard: Duration) -> Option<Duration> {
     let left = at.checked_sub(now).filter(|left| !left.is_zero())?;
-    (left <= most.saturating_add(GUARD)).then(|| left.min(most))
+    (left <= most.saturating_add(guard)).then(|| left.min(most))
 }

@@ -51,14 +51,17 @@ fn previous(value: &[u8]) -> Result<NonZeroU32, Malformed> {
     positive(value, "grpc-previous-rpc-attempts").map(|previous| previous.saturating_add(1))
 }
 
-/// Reads the number of the attempt from a head, from whichever of the two headers says more; `None` when neither is
-/// there.
+/// Reads the number of the attempt from a head; `None` when it does not say. For a gRPC request from whichever of the two
+/// headers says more.
 ///
 /// # Errors
 /// [`Malformed`] as [`decode`], and when several copies of one header differ.
-pub fn from_headers(headers: &HeaderMap) -> Result<Option<NonZeroU32>, Malformed> {
+pub fn from_headers(headers: &HeaderMap, is_grpc: bool) -> Result<Option<NonZeroU32>, Malformed> {
     let differ = refuse("x-request-attempt", super::DIFFER);
     let own = only(headers, &REQUEST_ATTEMPT, decode, differ)?;
+    if !is_grpc {
+        return Ok(own);
+    }
     let differ = refuse("grpc-previous-rpc-attempts", super::DIFFER);
     let grpc = only(headers, &GRPC_PREVIOUS_ATTEMPTS, previous, differ)?;
     Ok(own.max(grpc))

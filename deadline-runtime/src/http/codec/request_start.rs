@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use ::http::HeaderMap;
 
-use super::absolute::GUARD;
 use super::{Malformed, digits, only};
 use crate::http::header::REQUEST_START;
 
@@ -80,19 +79,20 @@ pub fn from_headers(headers: &HeaderMap) -> Result<Option<Duration>, Malformed> 
 }
 
 /// How long the request has waited before us, when it was taken at `at` and the clock says `now`; `None` for a value
-/// that is not believed, which is one further away than the [`GUARD`]. A little ahead of us is no time at all.
+/// that is not believed, which is one further away than `guard`. A little ahead of us is no time at all.
 ///
 /// ```
 /// use std::time::Duration;
+/// use deadline_runtime::http::codec::absolute::GUARD;
 /// use deadline_runtime::http::codec::request_start::queued;
 ///
 /// let now = Duration::from_secs(1_767_225_600);
 /// let second = Duration::from_secs(1);
-/// assert_eq!(queued(now - second, now), Some(second));
-/// assert_eq!(queued(now + second, now), Some(Duration::ZERO));
-/// assert_eq!(queued(now - 61 * second, now), None);
+/// assert_eq!(queued(now - second, now, GUARD), Some(second));
+/// assert_eq!(queued(now + second, now, GUARD), Some(Duration::ZERO));
+/// assert_eq!(queued(now - 61 * second, now, GUARD), None);
 /// ```
 #[must_use]
-pub fn queued(at: Duration, now: Duration) -> Option<Duration> {
-    (at.abs_diff(now) <= GUARD).then(|| now.saturating_sub(at))
+pub fn queued(at: Duration, now: Duration, guard: Duration) -> Option<Duration> {
+    (at.abs_diff(now) <= guard).then(|| now.saturating_sub(at))
 }

@@ -11,7 +11,9 @@
 //!
 //! A server of tonic's ends a call at its `grpc-timeout` by itself, with `CANCELLED`, and never a stream. A
 //! [`DeadlineLayer`](super::DeadlineLayer) in it answers a little earlier, out of the reserve, with 4, and ends streams
-//! with trailers. So keep a reserve: with one of zero the two race.
+//! with trailers. So keep a reserve: with one of zero the two race. The limits of tonic's server builder
+//! (`concurrency_limit_per_connection`, `load_shed`) lie outside the layers it is given: a wait there is not counted, so
+//! put tower's own limits inside the [`DeadlineLayer`](super::DeadlineLayer) instead.
 
 mod message;
 #[cfg(feature = "tonic")]

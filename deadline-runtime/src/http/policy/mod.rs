@@ -10,6 +10,7 @@ pub use self::headers::HeaderSet;
 
 use std::time::Duration;
 
+use super::codec::absolute::GUARD;
 use super::request_id::per_mille;
 use crate::context::{Mode, Overrides};
 use crate::time::WallClock;
@@ -49,6 +50,7 @@ pub struct Policy {
     retry_after: Duration,
     headers: HeaderSet,
     clock: WallClock,
+    skew: Duration,
     overrides: Option<Overrides>,
     stream_idle: Duration,
     stream_total: Option<Duration>,
@@ -97,6 +99,7 @@ impl Policy {
             retry_after: Duration::from_secs(1),
             headers: HeaderSet::STANDARD,
             clock: WallClock::system(),
+            skew: GUARD,
             overrides: None,
             stream_idle: Duration::from_secs(30),
             stream_total: None,
@@ -180,6 +183,13 @@ impl Policy {
         self
     }
 
+    /// How far another machine's clock and ours may be apart, instead of 60 s: a date further off is not believed, and
+    /// `clock_skew_suspected` is recorded.
+    pub const fn clock_skew(mut self, skew: Duration) -> Self {
+        self.skew = skew;
+        self
+    }
+
     /// Budgets by operation name, looked at when each request begins. The layer's own name is one: there the override
     /// is the default.
     pub fn overrides(mut self, overrides: Overrides) -> Self {
@@ -188,7 +198,7 @@ impl Policy {
     }
 
     /// How long a stream may be without an item. Streams (`text/event-stream`, gRPC answers whose caller has set no
-    /// `grpc-timeout`) have their own rule: the deadline bounds the head, then each item comes within this time.
+    /// deadline for the whole call) have their own rule: the deadline bounds the head, then each item comes within this time.
     pub const fn stream_idle(mut self, idle: Duration) -> Self {
         self.stream_idle = idle;
         self
@@ -249,6 +259,10 @@ impl Policy {
 
     pub(super) const fn clock(&self) -> &WallClock {
         &self.clock
+    }
+
+    pub(super) const fn skew(&self) -> Duration {
+        self.skew
     }
 
     pub(super) const fn overriding(&self) -> Option<&Overrides> {

@@ -64,9 +64,10 @@ impl Admission {
                 shared.skewed(header, &id);
             }
             terms.source = granted.source;
-            terms.total = matches!(granted.source, Source::Header("grpc-timeout"));
             terms.would = terms.would.or(granted.would);
             let started = arrived.sooner(nanos(asked.queued));
+            let of_call = asked.time.filter(|_| terms.grpc.is_some());
+            terms.total = of_call.map(|(time, _)| started.plus(time));
             let budget = Budget::new(granted.time)
                 .reserve(granted.reserve)
                 .min(policy.least());

@@ -44,7 +44,7 @@ impl Asked {
         asked.read_start(policy, headers);
         if policy.reads().has(HeaderSet::ATTEMPT) {
             // No deadline, so nothing to refuse a request for.
-            asked.attempt = attempt::from_headers(headers).unwrap_or(None);
+            asked.attempt = attempt::from_headers(headers, is_grpc).unwrap_or(None);
         }
         asked
     }
@@ -89,14 +89,19 @@ impl Asked {
         if policy.reads().has(HeaderSet::ABSOLUTE)
             && let Some(at) = absolute::from_headers(headers)?
         {
-            let left = absolute::left(at, policy.clock().since_epoch(), policy.most());
+            let left = absolute::left(
+                at,
+                policy.clock().since_epoch(),
+                policy.most(),
+                policy.skew(),
+            );
             match (left, self.time) {
                 (None, _) => self.skewed = Some(ABSOLUTE),
                 (Some(left), None) => self.time = Some((left, ABSOLUTE)),
                 // The relative one counts, and tells how far the clocks are apart.
                 (Some(left), Some((time, _))) => {
                     let apart = left.abs_diff(time.min(policy.most()));
-                    self.skewed = (apart > absolute::GUARD).then_some(ABSOLUTE);
+                    self.skewed = (apart > policy.skew()).then_some(ABSOLUTE);
                 }
             }
         }
@@ -108,7 +113,7 @@ impl Asked {
         if policy.reads().has(HeaderSet::REQUEST_START)
             && let Ok(Some(at)) = request_start::from_headers(headers)
         {
-            match request_start::queued(at, policy.clock().since_epoch()) {
+            match request_start::queued(at, policy.clock().since_epoch(), policy.skew()) {
                 Some(queued) => self.queued = queued,
                 None => self.skewed = Some(START),
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::header::CONTENT_TYPE;
-use ::http::{HeaderMap, Response};
+use ::http::{HeaderMap, HeaderValue, Response};
 
 use super::exchange::Exchange;
 use crate::stop::Cause;
@@ -12,25 +12,39 @@ use crate::time::Deadline;
 /// | answer | ends | with |
 /// |---|---|---|
 /// | `text/event-stream` | after so long without an item, and at the total if there is one | an error |
-/// | gRPC without `grpc-timeout` | the same | trailers |
-/// | gRPC with `grpc-timeout` | by that deadline, less the reserve, so that it is our status which arrives | trailers |
+/// | gRPC whose caller has set no deadline | the same | trailers |
+/// | gRPC whose caller has set one | by then, less the reserve, so that it is our status which arrives | trailers |
 /// | every other | by the deadline | an error, which the server turns into a broken connection |
 ///
 /// An error, so that nobody takes a part for the whole. An upgrade (101) has no body: what follows is not HTTP's.
 pub(super) struct Ending {
     at: Option<Deadline>,
-    idle: Option<Duration>,
+    idle: Option<Idle>,
+    pub(super) by_trailers: bool,
+}
+
+/// The limit between two items of a stream.
+struct Idle {
+    limit: Duration,
     /// When the last item came, or the head.
     last: Deadline,
-    pub(super) by_trailers: bool,
+}
+
+impl Idle {
+    fn end(&self) -> Deadline {
+        self.last.plus(self.limit)
+    }
 }
 
 impl Ending {
     /// What holds for an answer with this head.
     pub(super) fn of<B>(exchange: &mut Exchange, response: &Response<B>) -> Self {
         let by_trailers = exchange.terms.grpc.is_some();
+        // A gRPC caller sets the deadline of the whole call; the one of the head may be ours and shorter.
+        let whole_call =
+            (exchange.terms.total.zip(exchange.end())).is_some_and(|(total, end)| total <= end);
         let is_stream = match exchange.terms.grpc {
-            Some(_) => !exchange.terms.total,
+            Some(_) => !whole_call,
             None => is_event_stream(response.headers()),
         };
         if is_stream {
@@ -43,17 +57,23 @@ impl Ending {
         };
         Self {
             at,
-            idle: is_stream.then(|| exchange.shared.policy.idles()),
-            last: Deadline::now(),
+            idle: is_stream.then(|| Idle {
+                limit: exchange.shared.policy.idles(),
+                last: Deadline::now(),
+            }),
             by_trailers,
         }
     }
 
     /// An item came.
-    pub(super) fn item(&mut self) {
-        if self.idle.is_some() {
-            self.last = Deadline::now();
+    pub(super) fn item(&mut self, exchange: &mut Exchange) {
+        let Some(idle) = &mut self.idle else { return };
+        let now = Deadline::now();
+        let by = now.since(idle.end());
+        if !by.is_zero() && !exchange.enforces() {
+            exchange.would_fall_silent(idle.limit, by);
         }
+        idle.last = now;
     }
 
     /// Why the answer is over by now, if it is.
@@ -67,20 +87,20 @@ impl Ending {
         if self.at.is_some_and(Deadline::is_expired) {
             return Some(Cause::DeadlineExceeded);
         }
-        let idle = self.idle?;
-        let silent = self.last.plus(idle).is_expired();
-        silent.then(|| exchange.fell_silent(idle))
+        let idle = self.idle.as_ref()?;
+        let silent = idle.end().is_expired();
+        silent.then(|| exchange.fell_silent(idle.limit))
     }
 
     /// When to look again.
     pub(super) fn next(&self) -> Option<Deadline> {
-        Deadline::earlier(self.at, self.idle.map(|idle| self.last.plus(idle)))
+        Deadline::earlier(self.at, self.idle.as_ref().map(Idle::end))
     }
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {
     const NAME: &[u8] = b"text/event-stream";
-    let Some(value) = headers.get(CONTENT_TYPE).map(|value| value.as_bytes()) else {
+    let Some(value) = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes) else {
         return false;
     };
     let named = value

@@ -24,14 +24,14 @@ use crate::http::codec;
 use crate::http::policy::Source;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Phase};
-use crate::time::{Budget, Deadline};
+use crate::time::{Budget, Deadline, nanos};
 
 /// Under what terms a request was let in.
 pub(super) struct Terms {
     /// A gRPC request, and the content type of its answer.
     pub(super) grpc: Option<HeaderValue>,
-    /// The caller has set the deadline of the whole call, streams included, as `grpc-timeout` does.
-    pub(super) total: bool,
+    /// When a gRPC caller stops waiting for the whole call, streams included.
+    pub(super) total: Option<Deadline>,
     /// Which limit won.
     pub(super) source: Source,
     /// What it would have been refused for at its start, where nothing is refused.
@@ -42,7 +42,7 @@ impl Default for Terms {
     fn default() -> Self {
         Self {
             grpc: None,
-            total: false,
+            total: None,
             source: Source::Max,
             would: None,
         }
@@ -62,6 +62,8 @@ pub(super) struct Exchange {
     pub(super) polling: bool,
     /// Between two items of a stream there was more than this.
     silent: Option<Duration>,
+    /// Every byte of the answer is out: who drops it now does not leave.
+    delivered: bool,
     open: bool,
 }
 
@@ -82,6 +84,7 @@ impl Exchange {
             over: None,
             polling: false,
             silent: None,
+            delivered: false,
         }
     }
 
@@ -172,15 +175,26 @@ impl Exchange {
         Cause::DeadlineExceeded
     }
 
+    /// The same where nothing is enforced: it would have been the end, so long before the next item.
+    pub(super) fn would_fall_silent(&mut self, idle: Duration, by: Duration) {
+        self.silent = Some(idle);
+        self.over = Some(by);
+    }
+
     /// There is a head, and what follows is a stream: from here on it has limits of its own, and what happens in it a
     /// context without the deadline of the head.
     pub(super) fn becomes_stream(&mut self) {
         let Some(head) = self.cx.node() else { return };
         let started = Deadline::now();
-        let total = self.shared.policy.lasts();
-        let budget = total.map_or_else(Budget::inherited, Budget::new);
+        let policy = &self.shared.policy;
+        let asked = self.terms.total.map(|total| {
+            let reserve = policy.reserve_of(total.since(head.started));
+            total.sooner(nanos(reserve))
+        });
+        let lasts = policy.lasts().map(|lasts| started.plus(lasts));
+        let hard = Deadline::earlier(asked, lasts);
+        let budget = hard.map_or_else(Budget::inherited, |hard| Budget::new(hard.since(started)));
         let operation = Operation::new(self.shared.operation, self.shared.location, budget);
-        let hard = total.map(|total| started.plus(total));
         let seed = Seed {
             operation,
             limits: Limits::of(hard, 0),
@@ -209,6 +223,15 @@ impl Exchange {
 
     /// The answer went out, or was handed to an outer layer as an error.
     pub(super) fn finish(mut self) {
+        self.ended_well();
+    }
+
+    /// All that was announced is out. What may follow still has to come in time.
+    pub(super) const fn delivered(&mut self) {
+        self.delivered = true;
+    }
+
+    fn ended_well(&mut self) {
         if !self.open {
             return;
         }
@@ -219,6 +242,7 @@ impl Exchange {
         let body = past(self.end());
         let (cause, phase) = match (self.terms.would, self.over) {
             (Some(cause), _) => (cause, Phase::Start),
+            (None, Some(_)) if self.silent.is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, Some(_)) => (Cause::DeadlineExceeded, Phase::Wait),
             (None, None) if body.is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, None) => return,
@@ -286,6 +310,9 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.open {
             return;
+        }
+        if self.delivered {
+            return self.ended_well();
         }
         self.open = false;
         // Ended by a layer further out, which says so itself.

@@ -137,9 +137,11 @@ where
         match polled {
             Poll::Ready(Some(Ok(frame))) => {
                 within.begun = true;
-                within.ending.item();
-                if within.is_last(&frame) || body.is_end_stream() {
+                within.ending.item(&mut within.exchange);
+                if frame.is_trailers() || body.is_end_stream() {
                     Within::complete(this.within);
+                } else if within.was_last(&frame) {
+                    within.exchange.delivered();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
@@ -202,11 +204,10 @@ impl Within {
         }
     }
 
-    fn is_last(&mut self, frame: &Frame<Bytes>) -> bool {
-        let Some(data) = frame.data_ref() else {
-            return frame.is_trailers();
-        };
-        let length = u64::try_from(data.remaining()).unwrap_or(u64::MAX);
+    /// Whether the announced length is out with this frame. Trailers may follow, and nobody may ask for them.
+    fn was_last(&mut self, frame: &Frame<Bytes>) -> bool {
+        let length = frame.data_ref().map_or(0, Buf::remaining);
+        let length = u64::try_from(length).unwrap_or(u64::MAX);
         self.left = self.left.map(|left| left.saturating_sub(length));
         self.left == Some(0)
     }
