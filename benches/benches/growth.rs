@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use deadline_benches::{Line, Pend, draw, drive, fastest, live_bytes, runtime};
+use deadline_benches::{Line, Pend, draw, drive, fastest, runtime};
 use deadline_runtime::{Budget, Cause, Stopped, deadline};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
@@ -141,7 +141,8 @@ fn crowd(tasks: u32, abandon: bool, spawn: impl Fn(&mut JoinSet<()>), end: impl 
             set
         })
     };
-    let (mut set, bytes) = live_bytes(start);
+    let mut set = JoinSet::new();
+    let bytes = allocation_counter::measure(|| set = start()).bytes_current;
     let start = each(begun.elapsed());
     let ended = Instant::now();
     runtime.block_on(async {

@@ -165,7 +165,12 @@ fn once(table: &Table, rows: fn(&Table, &mut Context<'_>)) -> impl Future<Output
 }
 
 async fn all() {
-    let table = Table::new(300, 2_000);
+    let table = Table {
+        rounds: 300,
+        operations: 2_000,
+        allocations: |operation| allocation_counter::measure(operation).count_total,
+    };
+    table.head();
     once(&table, outermost_rows).await;
     let request = deadline_runtime::Context::root("request", Budget::new(LONG));
     let _ = request.run(once(&table, known_rows)).await;
@@ -179,6 +184,9 @@ fn only(cx: &mut Context<'_>, operation: &str, times: u32) {
             "pend" => run(cx, black_box(outermost(true))),
             "nested-ready" => run(cx, black_box(our8(false))),
             "nested-pend" => run(cx, black_box(our8(true))),
+            "known-ready" => run(cx, black_box(known(false))),
+            "known-pend" => run(cx, black_box(known(true))),
+            "checkpoint" => run(cx, black_box(checked())),
             "timeout-ready" => run(cx, black_box(their1(false))),
             "timeout-pend" => run(cx, black_box(their1(true))),
             "timeouts-ready" => run(cx, black_box(their8(false))),
@@ -194,10 +202,19 @@ fn main() {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
     if let (Some(operation), Some(times)) = (arguments.nth(1), arguments.next()) {
         let times = times.parse().expect("a number");
+        let request = deadline_runtime::Context::root("request", Budget::new(LONG));
+        let known = operation.starts_with("known");
         let only = poll_fn(move |cx| {
             only(cx, &operation, times);
             Poll::Ready(())
         });
+        let only = async move {
+            if known {
+                let _ = request.run(only).await;
+            } else {
+                only.await;
+            }
+        };
         let ran = runtime.block_on(async { tokio::spawn(only).await });
         return ran.expect("the task runs to its end");
     }

@@ -16,4 +16,4 @@ mod table;
 
 pub use chart::{Line, draw};
 pub use driven::{Pend, drive, runtime};
-pub use table::{Operation, Table, fastest, live_bytes};
+pub use table::{Allocations, Operation, Table, fastest};

@@ -6,18 +6,22 @@ use std::time::{Duration, Instant};
 /// One operation to be measured.
 pub type Operation<'a> = &'a mut dyn FnMut(&mut Context<'_>);
 
+/// How many allocations an operation makes. The benchmark brings its own counter, because one that is linked in counts in every
+/// benchmark, also where only instructions matter.
+pub type Allocations = fn(&mut dyn FnMut()) -> u64;
+
 /// A table in Markdown, printed line by line.
 pub struct Table {
-    rounds: u32,
-    operations: u32,
+    pub rounds: u32,
+    pub operations: u32,
+    pub allocations: Allocations,
 }
 
 impl Table {
-    /// Prints the head. Each line is measured in so many rounds of so many operations.
-    pub fn new(rounds: u32, operations: u32) -> Self {
+    /// Prints the head.
+    pub fn head(&self) {
         println!("| operation: yardstick | deadline | yardstick | ratio | allocations |");
         println!("|---|---|---|---|---|");
-        Self { rounds, operations }
     }
 
     /// One line; an operation that consists of equal `parts` is counted by the part.
@@ -41,9 +45,15 @@ impl Table {
             best[0],
             best[1],
             best[0] / best[1],
-            allocations(cx, &mut ours),
-            allocations(cx, &mut theirs)
+            self.count(cx, &mut ours),
+            self.count(cx, &mut theirs)
         );
+    }
+
+    fn count(&self, cx: &mut Context<'_>, operation: Operation<'_>) -> u64 {
+        // Once before, so that what is kept for the thread is there.
+        operation(cx);
+        (self.allocations)(&mut || operation(cx))
     }
 }
 
@@ -65,17 +75,4 @@ pub fn fastest<const N: usize>(
         }
     }
     best.map(|took| took.as_nanos() as f64 / f64::from(operations))
-}
-
-fn allocations(cx: &mut Context<'_>, operation: Operation<'_>) -> u64 {
-    // Once before, so that what is kept for the thread is there.
-    operation(cx);
-    allocation_counter::measure(|| operation(cx)).count_total
-}
-
-/// Bytes on the heap that are in use after `work` and were not before.
-pub fn live_bytes<T>(work: impl FnOnce() -> T) -> (T, i64) {
-    let mut made = None;
-    let info = allocation_counter::measure(|| made = Some(work()));
-    (made.expect("measured once"), info.bytes_current)
 }
