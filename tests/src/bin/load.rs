@@ -1,4 +1,4 @@
-//! A server under clients of every kind: `cargo run --release -p deadline-tests --bin load -- --seconds 60`.
+//! A server under clients of every kind: `cargo run -p deadline-tests --bin load -- --seconds 60`.
 //!
 //! Everything is in this process and on loopback. It prints the accounts, and ends with status 1 if they do not balance.
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clients::{Fate, Kind};
 use super::probe::{Counts, End};
 use super::process::Holdings;
-use super::service::{FIRST, SECOND};
+use super::service::{FIRST, GRPC, SECOND};
 use super::watch::Seen;
 use crate::table::Table;
 
@@ -21,6 +21,8 @@ pub struct Accounts {
     pub first: Requests,
     /// Those of the second.
     pub second: Requests,
+    /// Those of the one that speaks gRPC.
+    pub calls: Requests,
     /// Handlers, and tasks of handlers, that have no end.
     pub working: i64,
     /// What the process said.
@@ -94,34 +96,17 @@ impl Accounts {
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut audit = Audit(self.wrong.clone());
-        let served = self.all(Fate::Served(1)) + 3 * self.all(Fate::Served(3));
-        let (late, malformed) = (self.all(Fate::Late), self.all(Fate::Malformed));
-        let (broken, left) = (self.all(Fate::BrokenBody), self.all(Fate::Left));
-        let stopped = |cause| self.seen.stopped(FIRST, cause);
-        for (name, requests) in [(FIRST, &self.first), (SECOND, &self.second)] {
+        for (name, requests) in self.servers() {
             let ended = requests.ended.values().sum();
             let running = requests.running.unsigned_abs();
             audit.same(&format!("{name}: outcomes"), ended, requests.started);
             audit.same(&format!("{name}: running"), running, 0);
-            // What is not an answer of the handler is a stop, and each stop is one event.
-            let broken = if name == FIRST { broken } else { 0 };
-            let stops = requests.started - requests.answered(200) - broken;
-            audit.same(
-                &format!("{name}: events"),
-                self.seen.stopped_of(name),
-                stops,
-            );
         }
-        audit.same("answered 200", self.first.answered(200), served);
-        audit.same("answered 400", self.first.answered(400), malformed + broken);
-        audit.same("malformed", stopped("bad_deadline"), malformed);
-        let by_time = stopped("deadline_exceeded") + stopped("dependency_timeout");
-        audit.same("stopped by time", by_time, late);
-        // hyper may hear of a client that has gone together with its request, and then asks no service at all.
-        let gone = stopped("client_cancelled");
-        audit.same("left, at most", gone.max(left), left);
-        let came = served + late + malformed + broken + gone;
-        audit.same("started, by the clients", self.first.started, came);
+        self.audit_first(&mut audit);
+        // Whatever the second does not answer is a stop, and each stop is one event.
+        let stops = self.second.started - self.second.answered(200);
+        audit.same("second: events", self.seen.stopped_of(SECOND), stops);
+        self.audit_calls(&mut audit);
         audit.same("at work", self.working.unsigned_abs(), 0);
         let (before, after) = (&self.before, &self.after);
         audit.most("tasks", after.tasks, before.tasks);
@@ -133,12 +118,83 @@ impl Accounts {
         audit.0
     }
 
+    fn audit_first(&self, audit: &mut Audit) {
+        let stopped = |cause| self.seen.stopped(FIRST, cause);
+        let served = self.all(Fate::Served(1)) + 3 * self.all(Fate::Served(3));
+        let (late, malformed) = (self.all(Fate::Late), self.all(Fate::Malformed));
+        let (broken, left) = (self.all(Fate::BrokenBody), self.all(Fate::Left));
+        audit.same("answered 200", self.first.answered(200), served);
+        audit.same("answered 400", self.first.answered(400), malformed + broken);
+        audit.same("malformed", stopped("bad_deadline"), malformed);
+        audit.same("stopped by time", self.stopped_by_time(FIRST), late);
+        // hyper may hear of a client that has gone together with its request, and then asks no service at all.
+        let gone = stopped("client_cancelled");
+        audit.same("left, at most", gone.max(left), left);
+        audit.same(
+            "events",
+            self.seen.stopped_of(FIRST),
+            malformed + late + gone,
+        );
+        let came = served + late + malformed + broken + gone;
+        audit.same("started, by the clients", self.first.started, came);
+    }
+
+    fn audit_calls(&self, audit: &mut Audit) {
+        let stopped = |cause| self.seen.stopped(GRPC, cause);
+        let (called, late) = (self.all(Fate::Called), self.all(Fate::CallLate));
+        let (malformed, left) = (self.all(Fate::CallMalformed), self.all(Fate::CallCancelled));
+        audit.same("calls: malformed", stopped("bad_deadline"), malformed);
+        // On a busy machine a caller may be the first to notice; and a call that ends before it was sent is none.
+        let (by_time, gone) = (self.stopped_by_time(GRPC), stopped("client_cancelled"));
+        audit.same("calls: stopped by time, at most", by_time.max(late), late);
+        let events = malformed + by_time + gone;
+        audit.same(
+            "calls: stopped, at most",
+            events.max(malformed + late + left),
+            malformed + late + left,
+        );
+        audit.same("calls: events", self.seen.stopped_of(GRPC), events);
+        // One whose reset comes before its message is answered by tonic, to nobody.
+        let failing = |(end, n): (&End, &u64)| matches!(end, End::Failing(_)).then_some(*n);
+        let broken: u64 = self.calls.ended.iter().filter_map(failing).sum();
+        audit.same(
+            "calls: broken, at most",
+            broken.max(late + left),
+            late + left,
+        );
+        audit.same(
+            "calls: started",
+            self.calls.started,
+            called + events + broken,
+        );
+    }
+
+    fn stopped_by_time(&self, server: &'static str) -> u64 {
+        let causes = [
+            "deadline_exceeded",
+            "dependency_timeout",
+            "local_budget_rejected",
+        ];
+        causes
+            .map(|cause| self.seen.stopped(server, cause))
+            .iter()
+            .sum()
+    }
+
+    const fn servers(&self) -> [(&'static str, &Requests); 3] {
+        [
+            (FIRST, &self.first),
+            (SECOND, &self.second),
+            (GRPC, &self.calls),
+        ]
+    }
+
     /// The accounts, for people.
     #[must_use]
     pub fn tables(&self) -> [Table; 3] {
         let title = format!(
-            "{} requests in {} s of mixed load",
-            self.first.started,
+            "{} requests and calls in {} s of mixed load",
+            self.first.started + self.calls.started,
             self.time.as_secs()
         );
         let mut clients = Table::new(title, &["client", "times", "came of it"]);
@@ -153,7 +209,7 @@ impl Accounts {
         clients.rows([done.collect()]);
 
         let mut ends = Table::new("ends and events", &["server", "what", "requests"]);
-        for (name, requests) in [(FIRST, &self.first), (SECOND, &self.second)] {
+        for (name, requests) in self.servers() {
             let row = |what: String, n: &u64| [name.to_owned(), what, n.to_string()];
             let ended = requests.ended.iter();
             let stopped = self.seen.stopped.iter();
@@ -174,7 +230,11 @@ impl Accounts {
         };
         let after_only =
             |name: &str, after: String| [name.to_owned(), "-".to_owned(), after.to_string()];
-        let running = self.first.running + self.second.running;
+        let running: i64 = self
+            .servers()
+            .iter()
+            .map(|(_, requests)| requests.running)
+            .sum();
         held.rows([vec![
             row("tasks", before.tasks, after.tasks),
             row("descriptors", before.descriptors, after.descriptors),

@@ -7,7 +7,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use super::grpc::Caller;
 use super::watch::SECRET;
+
+/// Where the machine was so busy that next to nothing of a short time was left at the start.
+const TOO_LATE: &str = "504 local_budget_rejected";
+
+/// More time than anything takes.
+const LONG: Duration = Duration::from_secs(50);
 
 /// A kind of client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +53,18 @@ pub enum Kind {
     Reads,
     /// Leaves in the middle of the answer.
     LeavesReading,
+    /// Calls and has time.
+    GrpcFast,
+    /// Calls for more than there is time for.
+    GrpcSlow,
+    /// Reads a stream that takes longer than there is time.
+    GrpcReads,
+    /// Writes a timeout that cannot be read.
+    GrpcMalformed,
+    /// Cancels its call.
+    GrpcCancels,
+    /// Cancels in the middle of a stream.
+    GrpcCancelsReading,
 }
 
 /// What a server makes of a client.
@@ -63,11 +82,19 @@ pub enum Fate {
     BrokenBody,
     /// None that gets as far as a service.
     NoRequest,
+    /// A call that is answered.
+    Called,
+    /// One that is stopped by the deadline.
+    CallLate,
+    /// One that is refused.
+    CallMalformed,
+    /// One that is stopped because nobody waits for it.
+    CallCancelled,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 23] = [
         Self::Fast,
         Self::KeptAlive,
         Self::Slow,
@@ -85,6 +112,12 @@ impl Kind {
         Self::LeavesUpload,
         Self::Reads,
         Self::LeavesReading,
+        Self::GrpcFast,
+        Self::GrpcSlow,
+        Self::GrpcReads,
+        Self::GrpcMalformed,
+        Self::GrpcCancels,
+        Self::GrpcCancelsReading,
     ];
 
     /// Its name.
@@ -108,6 +141,12 @@ impl Kind {
             Self::LeavesUpload => "leaves upload",
             Self::Reads => "reads",
             Self::LeavesReading => "leaves reading",
+            Self::GrpcFast => "gRPC: fast",
+            Self::GrpcSlow => "gRPC: slow",
+            Self::GrpcReads => "gRPC: reads",
+            Self::GrpcMalformed => "gRPC: malformed",
+            Self::GrpcCancels => "gRPC: cancels",
+            Self::GrpcCancelsReading => "gRPC: cancels reading",
         }
     }
 
@@ -117,16 +156,21 @@ impl Kind {
         match self {
             Self::Fast | Self::Uploads => &["200"],
             Self::KeptAlive => &["200 200 200"],
-            Self::Slow | Self::SlowWithTasks | Self::Expired => &["504 deadline_exceeded"],
+            Self::Expired => &["504 deadline_exceeded"],
+            Self::Slow | Self::SlowWithTasks => &["504 deadline_exceeded", TOO_LATE],
             // The second answers out of its reserve, 10 ms before the first runs out of time itself.
-            Self::SlowBehind => &["504 dependency_timeout", "504 deadline_exceeded"],
+            Self::SlowBehind => &["504 dependency_timeout", "504 deadline_exceeded", TOO_LATE],
             Self::Malformed => &["400 bad_deadline"],
             Self::Garbage => &["400"],
             Self::Leaves | Self::LeavesBehind | Self::HalfAHead | Self::LeavesUpload => &["left"],
             Self::HalfCloses => &["nothing"],
-            Self::StallsUpload => &["408 deadline_exceeded"],
-            Self::Reads => &["200 cut"],
+            Self::StallsUpload => &["408 deadline_exceeded", TOO_LATE],
+            Self::Reads => &["200 cut", "504 deadline_exceeded", TOO_LATE],
             Self::LeavesReading => &["200 left"],
+            Self::GrpcFast => &["OK"],
+            Self::GrpcSlow | Self::GrpcReads => &["dependency_timeout", "deadline_exceeded"],
+            Self::GrpcMalformed => &["Client specified an invalid argument"],
+            Self::GrpcCancels | Self::GrpcCancelsReading => &["cancelled"],
         }
     }
 
@@ -148,6 +192,10 @@ impl Kind {
             }
             Self::LeavesUpload => Fate::BrokenBody,
             Self::Garbage | Self::HalfAHead => Fate::NoRequest,
+            Self::GrpcFast => Fate::Called,
+            Self::GrpcSlow | Self::GrpcReads => Fate::CallLate,
+            Self::GrpcMalformed => Fate::CallMalformed,
+            Self::GrpcCancels | Self::GrpcCancelsReading => Fate::CallCancelled,
         }
     }
 
@@ -155,9 +203,10 @@ impl Kind {
     ///
     /// # Errors
     /// What the connection says.
-    pub async fn once(self, to: SocketAddr, n: u64) -> io::Result<String> {
+    pub async fn once(self, to: SocketAddr, caller: &Caller, n: u64) -> io::Result<String> {
         let patient = "x-request-timeout-ms: 50000";
-        let hurried = format!("x-request-timeout-ms: {}", 60 + n % 60);
+        let short = Duration::from_millis(60 + n % 60);
+        let hurried = format!("x-request-timeout-ms: {}", short.as_millis());
         let pause = Duration::from_millis(5 + n % 40);
         let get = |path: &str, line: &str| head("GET", path, line);
         match self {
@@ -229,6 +278,12 @@ impl Kind {
                 let status = Answer::of(&seen);
                 Ok(format!("{} left", status.status))
             }
+            Self::GrpcFast => Ok(caller.call(0, LONG).await),
+            Self::GrpcSlow => Ok(caller.call(60_000, short).await),
+            Self::GrpcReads => Ok(caller.read(10, short).await),
+            Self::GrpcMalformed => Ok(caller.malformed().await),
+            Self::GrpcCancels => Ok(cancelled(caller.call(60_000, LONG), pause).await),
+            Self::GrpcCancelsReading => Ok(cancelled(caller.read(10, LONG), pause).await),
         }
     }
 }
@@ -264,6 +319,11 @@ async fn left(to: SocketAddr, text: &str, after: Duration) -> io::Result<String>
     tokio::time::sleep(after).await;
     drop(stream);
     Ok("left".to_owned())
+}
+
+async fn cancelled(call: impl Future<Output = String>, after: Duration) -> String {
+    let call = tokio::time::timeout(after, call);
+    call.await.unwrap_or_else(|_| "cancelled".to_owned())
 }
 
 async fn answer(mut stream: TcpStream) -> io::Result<String> {

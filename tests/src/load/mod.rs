@@ -2,6 +2,7 @@
 //!
 //! * [`clients`]: what each kind does, and what it may be answered.
 //! * [`service`]: the server, and the gauges of its handlers.
+//! * [`grpc`]: a server that speaks gRPC, and calls of it.
 //! * [`probe`]: every request counted from its head to the end of its answer, outside our layer.
 //! * [`watch`]: every event of the process, counted and searched for secrets.
 //! * [`process`]: what this process holds: tasks, descriptors, memory.
@@ -10,6 +11,7 @@
 
 pub mod accounts;
 pub mod clients;
+pub mod grpc;
 pub mod probe;
 pub mod process;
 pub mod run;

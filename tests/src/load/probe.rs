@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower::{Layer, Service};
@@ -28,6 +28,8 @@ pub struct Counts {
 pub enum End {
     /// With the whole of an answer.
     Answered(u16),
+    /// With a gRPC status of the handler's own, which is not OK, and nothing else.
+    Failing(u16),
     /// An answer was begun and failed.
     Cut(u16),
     /// An answer was begun and nobody wanted the rest.
@@ -42,6 +44,7 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answered(status) => write!(f, "{status}"),
+            Self::Failing(code) => write!(f, "gRPC {code}, not a stop"),
             Self::Cut(status) => write!(f, "{status}, cut"),
             Self::Left(status) => write!(f, "{status}, left"),
             Self::Dropped => f.write_str("dropped"),
@@ -173,7 +176,9 @@ where
             Ok(answer) => {
                 let status = answer.status().as_u16();
                 let whole = answer.body().is_end_stream();
-                end(if whole {
+                end(if let Some(code) = failing(answer.headers()) {
+                    End::Failing(code)
+                } else if whole {
                     End::Answered(status)
                 } else {
                     End::Left(status)
@@ -186,6 +191,12 @@ where
             }
         })
     }
+}
+
+/// The status in the head of a gRPC answer, if it is not OK and not that of a stop.
+fn failing(headers: &HeaderMap) -> Option<u16> {
+    let code = headers.get("grpc-status")?.to_str().ok()?.parse().ok()?;
+    (code != 0 && !headers.contains_key("x-deadline-cause")).then_some(code)
 }
 
 pin_project! {
@@ -216,7 +227,9 @@ impl<R: Body> Body for ProbeBody<R> {
             }
             Some(Ok(_)) => return Poll::Ready(frame),
         };
-        if let Some(mut one) = this.one.take() {
+        if let Some(mut one) = this.one.take()
+            && !matches!(one.end, End::Failing(_))
+        {
             one.end = end;
         }
         Poll::Ready(frame)

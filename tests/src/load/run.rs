@@ -56,6 +56,7 @@ pub async fn load(
     let loaded = quiet(&servers, plan.live).await;
 
     let (first, second) = (Requests::of(&servers.first), Requests::of(&servers.second));
+    let calls = Requests::of(&servers.calls);
     let working = servers.working();
     servers.stop().await;
     let left = Holdings::back_at(&nothing, plan.live).await;
@@ -64,6 +65,7 @@ pub async fn load(
         wrong: tally.wrong(),
         first,
         second,
+        calls,
         working,
         seen: watch.seen(),
         // Of tasks and descriptors nothing at all may be left; memory is compared where both sides are warm.
@@ -87,12 +89,14 @@ async fn come(servers: &Servers, clients: u64, time: Duration, tally: &Arc<Tally
     let mut tasks = JoinSet::new();
     for _ in 0..clients {
         let (tally, address) = (tally.clone(), servers.address);
+        let caller = servers.caller.clone();
         tasks.spawn(async move {
             while Instant::now() < until {
                 let n = tally.next.fetch_add(1, Relaxed);
                 let kinds = Kind::ALL.len();
                 let kind = Kind::ALL[usize::try_from(n).unwrap_or(0) % kinds];
-                let once = tokio::time::timeout(Duration::from_secs(30), kind.once(address, n));
+                let once =
+                    tokio::time::timeout(Duration::from_secs(30), kind.once(address, &caller, n));
                 let came = match once.await {
                     Ok(Ok(came)) => came,
                     Ok(Err(error)) => error.to_string(),
@@ -108,8 +112,9 @@ async fn come(servers: &Servers, clients: u64, time: Duration, tally: &Arc<Tally
 /// What is held once the servers have seen the end of everything; much longer than that may take.
 async fn quiet(servers: &Servers, live: fn() -> usize) -> Holdings {
     let busy = || {
-        let requests = servers.first.running() + servers.second.running();
-        requests + servers.working() != 0
+        let requests = [&servers.first, &servers.second, &servers.calls];
+        let running: i64 = requests.iter().map(|counts| counts.running()).sum();
+        running + servers.working() != 0
     };
     let start = Instant::now();
     while busy() && start.elapsed() < Duration::from_secs(20) {

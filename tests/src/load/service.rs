@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::grpc::{self, Caller};
 use super::probe::{Counts, ProbeLayer};
 
 /// The operation of the first server.
@@ -23,11 +24,19 @@ pub const FIRST: &str = "first";
 /// And of the second.
 pub const SECOND: &str = "second";
 
+/// And of the one that speaks gRPC.
+pub const GRPC: &str = "grpc";
+
+/// Not a server: the callers of that one have deadlines of their own.
+pub const CLIENT: &str = "client";
+
 /// Which of them an operation belongs to: a stop names the function that it stopped, if there was one.
 #[must_use]
 pub fn server_of(operation: &str) -> &'static str {
     match operation {
         SECOND | "behind" => SECOND,
+        GRPC => GRPC,
+        CLIENT => CLIENT,
         _ => FIRST,
     }
 }
@@ -37,26 +46,30 @@ pub fn server_of(operation: &str) -> &'static str {
 struct World {
     client: reqwest::Client,
     behind: Option<SocketAddr>,
-    working: Arc<AtomicI64>,
+    working: Gauge,
 }
 
-/// A handler, or a task of one, at work.
-struct Working(Arc<AtomicI64>);
+/// How many handlers, and tasks of handlers, are at work.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gauge(Arc<AtomicI64>);
 
-impl World {
-    fn begin(&self) -> Working {
-        self.working.fetch_add(1, Relaxed);
-        Working(self.working.clone())
+/// One of them.
+pub(super) struct Working(Gauge);
+
+impl Gauge {
+    pub(super) fn begin(&self) -> Working {
+        self.0.fetch_add(1, Relaxed);
+        Working(self.clone())
     }
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.0.0.fetch_sub(1, Relaxed);
     }
 }
 
-/// A server in two tiers.
+/// A server in two tiers, and one that speaks gRPC.
 #[derive(Debug)]
 pub struct Servers {
     /// Where the first listens.
@@ -65,13 +78,17 @@ pub struct Servers {
     pub first: Arc<Counts>,
     /// Those that it made to the second.
     pub second: Arc<Counts>,
-    working: Arc<AtomicI64>,
+    /// Calls of the one that speaks gRPC.
+    pub calls: Arc<Counts>,
+    /// Makes them.
+    pub caller: Caller,
+    working: Gauge,
     stop: CancellationToken,
     served: Vec<JoinHandle<()>>,
 }
 
 impl Servers {
-    /// Starts both.
+    /// Starts them.
     ///
     /// # Errors
     /// If one cannot listen.
@@ -81,7 +98,7 @@ impl Servers {
         let mut world = World {
             client: reqwest::Client::builder().no_proxy().build()?,
             behind: None,
-            working: Arc::default(),
+            working: Gauge::default(),
         };
         let (first, second) = (Arc::<Counts>::default(), Arc::<Counts>::default());
         let app = |world: &World, name, counts: &Arc<Counts>| {
@@ -90,10 +107,15 @@ impl Servers {
         let behind = serve(app(&world, SECOND, &second), &stop, &mut served).await?;
         world.behind = Some(behind);
         let address = serve(app(&world, FIRST, &first), &stop, &mut served).await?;
+        let calls = Arc::<Counts>::default();
+        let (grpc, grpc_served) = grpc::serve(&world.working, &calls, &stop).await?;
+        served.push(grpc_served);
         Ok(Self {
             address,
             first,
             second,
+            calls,
+            caller: Caller::new(grpc)?,
             working: world.working,
             stop,
             served,
@@ -103,22 +125,27 @@ impl Servers {
     /// Handlers, and tasks of handlers, that are at work.
     #[must_use]
     pub fn working(&self) -> i64 {
-        self.working.load(Relaxed)
+        self.working.0.load(Relaxed)
     }
 
-    /// Ends both, with every connection that is idle.
+    /// Ends them, with every connection that is idle.
     pub async fn stop(self) {
         self.stop.cancel();
+        // Its connection is open as long as it is there.
+        drop(self.caller);
         for served in self.served {
             let _ = served.await;
         }
     }
 }
 
-fn app(world: &World, name: &'static str) -> Router {
-    let policy = Policy::new()
+pub(super) fn policy() -> Policy {
+    Policy::new()
         .max(Duration::from_secs(60))
-        .trust(Trust::Full);
+        .trust(Trust::Full)
+}
+
+fn app(world: &World, name: &'static str) -> Router {
     Router::new()
         .route("/fast", get(fast))
         .route("/slow", get(slow))
@@ -129,7 +156,7 @@ fn app(world: &World, name: &'static str) -> Router {
         .route("/upload", post(upload))
         .layer(DefaultBodyLimit::max(1 << 20))
         .with_state(world.clone())
-        .layer(DeadlineLayer::new(name, policy).outermost(true))
+        .layer(DeadlineLayer::new(name, policy()).outermost(true))
 }
 
 async fn serve(
@@ -149,14 +176,14 @@ async fn serve(
 
 #[deadline]
 async fn fast(State(world): State<World>) -> Result<&'static str, Stopped> {
-    let _working = world.begin();
+    let _working = world.working.begin();
     tokio::task::yield_now().await;
     Ok("fast")
 }
 
 #[deadline]
 async fn slow(State(world): State<World>) -> Result<&'static str, Stopped> {
-    let _working = world.begin();
+    let _working = world.working.begin();
     tokio::time::sleep(Duration::from_secs(60)).await;
     Ok("slow")
 }
@@ -164,7 +191,7 @@ async fn slow(State(world): State<World>) -> Result<&'static str, Stopped> {
 /// Starts tasks that outlive it, unless they are stopped with it.
 #[deadline]
 async fn tasks(State(world): State<World>) -> Result<&'static str, Stopped> {
-    let _working = world.begin();
+    let _working = world.working.begin();
     for _ in 0..4 {
         tokio::spawn(child(world.clone()));
     }
@@ -173,7 +200,7 @@ async fn tasks(State(world): State<World>) -> Result<&'static str, Stopped> {
 
 #[deadline]
 async fn child(world: World) -> Result<(), Stopped> {
-    let _working = world.begin();
+    let _working = world.working.begin();
     tokio::time::sleep(Duration::from_secs(60)).await;
     Ok(())
 }
@@ -181,7 +208,7 @@ async fn child(world: World) -> Result<(), Stopped> {
 /// Asks the second server, which is slow.
 #[deadline]
 async fn call(State(world): State<World>) -> Result<&'static str, Stopped> {
-    let _working = world.begin();
+    let _working = world.working.begin();
     let Some(behind) = world.behind else {
         return Ok("nobody");
     };
@@ -193,14 +220,14 @@ async fn call(State(world): State<World>) -> Result<&'static str, Stopped> {
 /// What the second server does.
 #[deadline]
 async fn behind(State(world): State<World>) -> Result<&'static str, Stopped> {
-    let _working = world.begin();
+    let _working = world.working.begin();
     tokio::time::sleep(Duration::from_secs(60)).await;
     Ok("behind")
 }
 
 /// An answer that takes for ever.
 async fn drip(State(world): State<World>) -> Body {
-    let working = world.begin();
+    let working = world.working.begin();
     let chunks = futures::stream::unfold(working, |working| async {
         tokio::time::sleep(Duration::from_millis(10)).await;
         Some((Ok::<_, Stopped>("x"), working))
@@ -210,6 +237,6 @@ async fn drip(State(world): State<World>) -> Body {
 
 #[deadline]
 async fn upload(State(world): State<World>, body: Bytes) -> Result<String, Stopped> {
-    let _working = world.begin();
+    let _working = world.working.begin();
     Ok(body.len().to_string())
 }

@@ -1,0 +1,143 @@
+//! The gRPC server that is loaded, and calls of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadline_runtime::http::{DeadlineLayer, InternalHosts, PropagateDeadlineLayer};
+use deadline_runtime::{Budget, Context, Stopped, deadline};
+use futures::StreamExt as _;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataValue;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Request, Status};
+use tower::{Layer as _, ServiceBuilder};
+
+use super::probe::{Counts, ProbeLayer};
+use super::service::{CLIENT, GRPC, Gauge, policy};
+use super::watch::SECRET;
+use crate::peers::ours::Telling;
+use crate::peers::proto::{Ask, Items, PeerClient, PeerServer, Serve, Told};
+
+#[derive(Clone)]
+struct Handlers(Gauge);
+
+impl Serve for Handlers {
+    #[deadline(name = "grpc")]
+    async fn call(&self, ask: Request<Ask>) -> Result<Told, Status> {
+        let _working = self.0.begin();
+        work(ask.get_ref()).await;
+        Ok(Told::default())
+    }
+
+    async fn items(&self, ask: Request<Ask>) -> Result<Items, Status> {
+        let ask = ask.into_inner();
+        let working = self.0.begin();
+        let items = futures::stream::unfold((ask, working), |(ask, working)| async {
+            work(&ask).await;
+            Some((Ok(Told::default()), (ask, working)))
+        });
+        Ok(items.boxed())
+    }
+}
+
+async fn work(ask: &Ask) {
+    tokio::time::sleep(Duration::from_millis(u64::from(ask.work_ms))).await;
+}
+
+pub(super) async fn serve(
+    gauge: &Gauge,
+    counts: &Arc<Counts>,
+    stop: &CancellationToken,
+) -> std::io::Result<(SocketAddr, JoinHandle<()>)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let layers = ServiceBuilder::new()
+        .layer(ProbeLayer(counts.clone()))
+        .layer(DeadlineLayer::new(GRPC, policy()).outermost(true));
+    let server = Server::builder()
+        .layer(layers)
+        .add_service(PeerServer(Handlers(gauge.clone())));
+    let incoming = TcpIncoming::from(listener);
+    let stopped = stop.clone().cancelled_owned();
+    let served = tokio::spawn(async move {
+        let served = server.serve_with_incoming_shutdown(incoming, stopped);
+        let _ = served.await;
+    });
+    Ok((address, served))
+}
+
+/// Calls over one connection.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    plain: PeerClient<Channel>,
+    telling: Telling,
+}
+
+impl Caller {
+    /// A caller that connects when it calls.
+    ///
+    /// # Errors
+    /// If that is not an address that can be called.
+    pub fn new(to: SocketAddr) -> Result<Self, tonic::transport::Error> {
+        let channel = Endpoint::from_shared(format!("http://{to}"))?.connect_lazy();
+        let layer = PropagateDeadlineLayer::new(InternalHosts::all());
+        Ok(Self {
+            plain: PeerClient(channel.clone()),
+            telling: PeerClient(layer.layer(channel)),
+        })
+    }
+
+    /// How a call ends that has so much time: `OK`, or the cause of its stop.
+    pub async fn call(&self, work_ms: u32, time: Duration) -> String {
+        let call = async {
+            self.telling.call(request(work_ms)).await?;
+            Ok("OK".to_owned())
+        };
+        within(time, call).await
+    }
+
+    /// The same of a stream.
+    pub async fn read(&self, work_ms: u32, time: Duration) -> String {
+        let read = async {
+            let mut items = self.telling.items(request(work_ms)).await?;
+            while items.message().await?.is_some() {}
+            Ok("OK".to_owned())
+        };
+        within(time, read).await
+    }
+
+    /// With which code a call ends whose timeout cannot be read.
+    pub async fn malformed(&self) -> String {
+        let mut request = request(0);
+        let soon = MetadataValue::from_static("soon");
+        request.metadata_mut().insert("grpc-timeout", soon);
+        match self.plain.call(request).await {
+            Ok(_) => "OK".to_owned(),
+            Err(status) => status.code().to_string(),
+        }
+    }
+}
+
+async fn within(time: Duration, call: impl Future<Output = Result<String, Stopped>>) -> String {
+    let ended = Context::root(CLIENT, Budget::new(time)).run(call).await;
+    match ended.and_then(|ended| ended) {
+        Ok(said) => said,
+        Err(stopped) if format!("{stopped:?}").contains(SECRET) => "the secret".to_owned(),
+        Err(stopped) => stopped.cause().to_string(),
+    }
+}
+
+fn request(work_ms: u32) -> Request<Ask> {
+    let mut request = Request::new(Ask {
+        id: SECRET.to_owned(),
+        work_ms,
+        ..Ask::default()
+    });
+    let secret = MetadataValue::from_static(SECRET);
+    request.metadata_mut().insert("authorization", secret);
+    request
+}
