@@ -372,3 +372,67 @@ async fn three_tries_under_one_limit_are_told_what_is_left_each_time() {
         assert_eq!(*heard.lock().unwrap(), told);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_always_ready_ends_as_well() {
+    use http_body_util::BodyExt;
+    let client = PropagateDeadlineLayer::new(InternalHosts::all()).layer(service_fn(
+        |_: Request<()>| async {
+            let endless = futures::stream::repeat_with(|| {
+                Ok::<_, Infallible>(http_body::Frame::data(bytes::Bytes::from_static(b"x")))
+            });
+            Ok::<_, Infallible>(Response::new(http_body_util::StreamBody::new(endless)))
+        },
+    ));
+    let cx = root(500, Mode::Enforce);
+    let response = cx.run(async { client.oneshot(Request::new(())).await });
+    let mut body = std::pin::pin!(response.await.unwrap().unwrap().into_body());
+    for _ in 0..4 {
+        assert!(body.frame().await.unwrap().is_ok());
+        tokio::time::advance(ms(100)).await;
+    }
+    let error = body.frame().await.unwrap().unwrap_err();
+    assert!(Stopped::find(error.as_ref()).is_some());
+    assert!(body.frame().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grpc_call_is_told_in_grpcs_own_form() {
+    let client = PropagateDeadlineLayer::new(InternalHosts::all()).layer(service_fn(
+        |request: Request<()>| async move {
+            Ok::<_, Infallible>(Response::new(request.headers().clone()))
+        },
+    ));
+    let told = async |cx: &Context, option: &[&str]| {
+        let mut request = Request::post("/a.B/C")
+            .header("content-type", "application/grpc")
+            .header("x-request-timeout-ms", "99999");
+        for value in option {
+            request = request.header("grpc-timeout", *value);
+        }
+        let call = cx.enter(|| client.clone().call(request.body(()).unwrap()));
+        let headers = call.await.unwrap().into_body().into_inner().unwrap();
+        assert_eq!(
+            headers.contains_key("x-request-timeout-ms"),
+            cx.remaining().is_none()
+        );
+        all(&headers, "grpc-timeout").join("|")
+    };
+    let cx = root(500, Mode::Enforce);
+    for (option, value) in [
+        (&[][..], "400000u"),
+        (&["1S"], "400000u"),
+        (&["300m"], "300000u"),
+        (&["1m", "2m"], "400000u"),
+        (&["nonsense"], "400000u"),
+        (&["99999999H"], "400000u"),
+        // Never a zero, which some peers refuse as unreadable.
+        (&["0m"], "1n"),
+    ] {
+        assert_eq!(told(&cx, option).await, value, "{option:?}");
+    }
+    // Without a deadline the call's own stands, as it is.
+    let cx = Context::builder("root").request_id("id-2").build();
+    assert_eq!(told(&cx, &["1S"]).await, "1S");
+    assert_eq!(told(&cx, &[]).await, "");
+}

@@ -644,6 +644,27 @@ async fn a_stream_is_cancelled_with_its_request_and_when_its_client_leaves() {
     }
 }
 
+/// Whoever holds the context of the request, as a shutdown does, ends its stream with the cause that it gives.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_of_the_head_is_not_taken_for_its_deadline() {
+    let (events, _guard) = Events::listen();
+    let answer = ask(
+        DeadlineLayer::new("test", policy().stream_idle(ms(60_000))),
+        with(&[]),
+        |request| async move {
+            let cx = request.extensions().get::<Context>().cloned().unwrap();
+            tokio::spawn(async move {
+                sleep(ms(3_000)).await;
+                cx.cancel(Cause::Shutdown);
+            });
+            event_stream(drip(ms(10_000), 1))
+        },
+    )
+    .await;
+    assert_eq!((answer.broken, answer.after), (true, ms(3_000)));
+    assert_eq!(events.one().get("cause"), "shutdown");
+}
+
 #[tokio::test(start_paused = true)]
 async fn other_bodies_end_by_the_deadline_and_an_upgrade_is_left_alone() {
     let layer = DeadlineLayer::new("test", policy());

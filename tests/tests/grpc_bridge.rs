@@ -26,7 +26,9 @@ fn ms(millis: u64) -> Duration {
 fn layer(name: &'static str) -> DeadlineLayer {
     let policy = Policy::new()
         .max(Duration::from_secs(10))
-        .trust(Trust::Full);
+        .trust(Trust::Full)
+        // So that the one below is heard before our own end, on a busy machine as well.
+        .reserve(ms(1_000));
     DeadlineLayer::new(name, policy).outermost(true)
 }
 
@@ -94,16 +96,16 @@ async fn from_http_to_grpc() {
         ("hang", 504, "dependency_timeout", ""),
         ("overload", 502, "dependency_failed", ""),
     ] {
-        let lines = [&b"x-request-timeout-ms: 2000"[..], b"x-request-id: id-1"];
+        let lines = [&b"x-request-timeout-ms: 4000"[..], b"x-request-id: id-1"];
         let answer = raw::exchange(addr, &raw::get(&format!("/{text}"), &lines)).await;
         assert_eq!(answer.status(), status, "{answer:?}");
         assert_eq!(answer.header("x-deadline-cause"), cause, "{answer:?}");
         assert!(answer.body.contains(body), "{answer:?}");
-        assert!(answer.after < ms(2_000), "{answer:?}");
+        assert!(answer.after < ms(4_000), "{answer:?}");
         let (left, id) = seen.lock().unwrap().pop().unwrap();
-        // 2000, less the reserve here, the 200 ms and the reserve there.
+        // 4000, less the reserve here, the 200 ms and the reserve there.
         let left = left.unwrap();
-        assert!(left <= ms(1_620) && left > ms(800), "{left:?}");
+        assert!(left <= ms(1_800) && left > ms(600), "{left:?}");
         assert_eq!(id.as_deref(), Some("id-1"));
     }
 }
@@ -150,7 +152,7 @@ async fn from_grpc_to_http() {
     ] {
         let start = Instant::now();
         let cx = Context::builder("client")
-            .budget(Budget::new(ms(2_000)))
+            .budget(Budget::new(ms(4_000)))
             .request_id("id-1")
             .build();
         let outcome = cx.run(call_grpc(addr, text)).await.unwrap();
@@ -164,10 +166,10 @@ async fn from_grpc_to_http() {
         assert_eq!(status.code(), code, "{status:?}");
         let word = status.metadata().get("x-deadline-cause");
         assert_eq!(word.map_or("", |word| word.to_str().unwrap()), cause);
-        assert!(start.elapsed() < ms(2_000));
+        assert!(start.elapsed() < ms(4_000));
         let (left, id) = seen.lock().unwrap().pop().unwrap();
         let left = left.unwrap();
-        assert!(left <= ms(1_620) && left > ms(800), "{left:?}");
+        assert!(left <= ms(1_800) && left > ms(600), "{left:?}");
         assert_eq!(id.as_deref(), Some("id-1"));
     }
 }

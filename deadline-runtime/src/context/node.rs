@@ -48,6 +48,8 @@ pub(crate) struct Node {
     pub(crate) overridden: bool,
     /// The number of the attempt that this is part of; zero where nobody repeats.
     attempt: AtomicU32,
+    /// Its deadline was that of its beginning, and has been kept: what came of it lives on.
+    outlived: AtomicBool,
     /// Somebody has, or had, a handle of it.
     handed_out: AtomicBool,
     request: Request,
@@ -181,6 +183,7 @@ impl Node {
             reports,
             overridden,
             attempt: AtomicU32::new(attempt),
+            outlived: AtomicBool::new(false),
             handed_out: AtomicBool::new(false),
             request,
             parent,
@@ -198,7 +201,7 @@ impl Node {
     pub(crate) fn cancel(self: &Arc<Self>, cause: Cause) -> bool {
         let now = Deadline::now();
         let expired = self.limits.hard.is_some_and(|hard| hard <= now);
-        let cause = if expired {
+        let cause = if expired && !self.outlived.load(Ordering::Relaxed) {
             Cause::DeadlineExceeded
         } else {
             cause
@@ -214,6 +217,12 @@ impl Node {
             }
         }
         true
+    }
+
+    /// What is below it has limits of its own from here on, so that a cancel is not taken for the deadline.
+    #[cfg(feature = "http")]
+    pub(crate) fn outlive(&self) {
+        self.outlived.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn hand_out(&self) {

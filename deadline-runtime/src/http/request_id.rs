@@ -23,13 +23,18 @@ pub(super) fn taken(headers: &HeaderMap) -> Option<Arc<str>> {
 
 /// A new one: 32 hexadecimal digits.
 pub(super) fn made() -> Arc<str> {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
     // The standard library's hash keys: the operating system's randomness on each thread, and others at each call.
     let keys = RandomState::new();
-    Arc::from(format!(
-        "{:016x}{:016x}",
-        keys.hash_one(0),
-        keys.hash_one(1)
-    ))
+    let bits = (u128::from(keys.hash_one(0)) << 64) | u128::from(keys.hash_one(1));
+    // By hand: formatting costs three times as much, and most requests come without an id.
+    let bytes = bits.to_be_bytes();
+    let digits: [u8; 32] = std::array::from_fn(|at| {
+        let byte = bytes[at / 2];
+        let half = if at % 2 == 0 { byte >> 4 } else { byte & 15 };
+        HEX[usize::from(half)]
+    });
+    Arc::from(std::str::from_utf8(&digits).unwrap_or_default())
 }
 
 /// Where an id lies in 0..1000, the same in every process, so that all hops of a request make the same choice.
@@ -79,7 +84,9 @@ mod tests {
     fn made_ids_differ() {
         let ids: HashSet<_> = (0..10_000).map(|_| made()).collect();
         assert_eq!(ids.len(), 10_000);
-        assert!(ids.iter().all(|id| id.len() == 32));
+        let hexadecimal =
+            |id: &Arc<str>| id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        assert!(ids.iter().all(|id| id.len() == 32 && hexadecimal(id)));
     }
 
     #[test]

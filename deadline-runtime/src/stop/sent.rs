@@ -29,11 +29,12 @@ use super::{Phase, Stopped};
 /// let reset = io::Error::from(io::ErrorKind::ConnectionReset);
 /// assert_eq!(Sent::of(&reset), Sent::Unknown);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Sent {
     /// Not a byte has left.
     NotSent,
     /// Something may have left, so it may have been done.
+    #[default]
     Unknown,
 }
 

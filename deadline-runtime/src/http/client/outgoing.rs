@@ -90,7 +90,7 @@ impl Outgoing {
             let value = grpc::encode(left).and_then(|value| HeaderValue::try_from(value).ok());
             headers.insert(
                 GRPC_TIMEOUT,
-                value.unwrap_or_else(|| HeaderValue::from_static("1m")),
+                value.unwrap_or_else(|| HeaderValue::from_static("1n")),
             );
             headers.remove(REQUEST_TIMEOUT_MS);
         }

@@ -205,6 +205,7 @@ impl Exchange {
             depth: 0,
             of_scope: false,
         };
+        head.outlive();
         // Below the head's, so that a cancel of the request is one of its stream.
         self.cx = Context::from_node(Node::child(head, seed));
     }

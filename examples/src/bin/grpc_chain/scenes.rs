@@ -15,7 +15,7 @@ use crate::chain::{BoxError, Entry, Journal};
 use crate::text::{ONCE, TextClient};
 
 /// What a machine under load may take on top. Everything else is counted.
-const SLACK: Duration = Duration::from_millis(150);
+const SLACK: Duration = Duration::from_millis(350);
 
 /// One scene.
 pub struct Row {
