@@ -140,3 +140,29 @@ impl Drop for Process {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_child_is_told_heard_and_ended_with_its_owner() {
+        let mut echo = Command::new("sh");
+        echo.args(["-c", "echo $$; exec cat"]);
+        let mut process = Process::start("echo", &mut echo).expect("a shell");
+        let pid = process.wait_for(|lines| lines.first().cloned()).await;
+        process.tell("hello");
+        let heard = process.wait_for(|lines| lines.get(1).cloned()).await;
+        assert_eq!(heard, "hello");
+        let alive = || std::path::Path::new("/proc").join(&pid).exists();
+        assert!(alive());
+        drop(process);
+        assert!(!alive());
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[should_panic(expected = "paused clock")]
+    async fn none_is_started_under_a_paused_clock() {
+        let _ = Process::start("true", &mut Command::new("true"));
+    }
+}
