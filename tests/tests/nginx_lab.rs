@@ -121,7 +121,8 @@ mod needs_peers {
         let at = nginx.ports[0];
 
         // What the API is told is what the edge decides.
-        let rows: [(&str, &str, &[&[u8]], &[&str]); 6] = [
+        type Row<'r> = (&'r str, &'r str, &'r [&'r [u8]], &'r [&'r str]);
+        let rows: [Row<'_>; 6] = [
             ("plain", "/?ms=1", &[], &["1500"]),
             (
                 "twice",

@@ -228,8 +228,7 @@ impl Accounts {
         let row = |name: &str, before: usize, after: usize| {
             [name.to_owned(), before.to_string(), after.to_string()]
         };
-        let after_only =
-            |name: &str, after: String| [name.to_owned(), "-".to_owned(), after.to_string()];
+        let after_only = |name: &str, after: String| [name.to_owned(), "-".to_owned(), after];
         let running: i64 = self
             .servers()
             .iter()

@@ -338,7 +338,7 @@ async fn answer(mut stream: TcpStream) -> io::Result<String> {
     if answer.body.contains(SECRET) || answer.head.contains(SECRET) {
         return Ok("the secret".to_owned());
     }
-    let mut said = answer.status.to_owned();
+    let mut said = answer.status.clone();
     if let Some(cause) = answer.header("x-deadline-cause") {
         said.push(' ');
         said.push_str(cause);
@@ -367,7 +367,7 @@ async fn kept_alive(to: SocketAddr) -> io::Result<String> {
                 break;
             }
         }
-        said.push(Answer::of(&bytes).status.to_owned());
+        said.push(Answer::of(&bytes).status);
     }
     Ok(said.join(" "))
 }

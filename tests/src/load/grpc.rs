@@ -63,11 +63,11 @@ pub(super) async fn serve(
         .add_service(PeerServer(Handlers(gauge.clone())));
     let incoming = TcpIncoming::from(listener);
     let stopped = stop.clone().cancelled_owned();
-    let served = tokio::spawn(async move {
-        let served = server.serve_with_incoming_shutdown(incoming, stopped);
-        let _ = served.await;
+    let task = tokio::spawn(async move {
+        let ended = server.serve_with_incoming_shutdown(incoming, stopped);
+        let _ = ended.await;
     });
-    Ok((address, served))
+    Ok((address, task))
 }
 
 /// Calls over one connection.

@@ -264,7 +264,9 @@ impl Serve for Journal {
             let ask = ask.clone();
             async move {
                 if item == ask.items {
-                    hop.take().map(Hop::done);
+                    if let Some(hop) = hop.take() {
+                        hop.done();
+                    }
                     return None;
                 }
                 work(&ask).await;

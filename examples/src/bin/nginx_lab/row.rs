@@ -44,10 +44,10 @@ pub fn table(rows: &[Row]) -> String {
     }
     let mut text = String::new();
     let mut line = |cells: [&str; 5]| {
-        let padded = cells.iter().zip(widths);
-        let padded: String = padded
-            .map(|(cell, width)| format!("{cell:<width$}  "))
-            .collect();
+        let mut padded = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            let _ = write!(padded, "{cell:<width$}  ");
+        }
         let _ = writeln!(text, "{}", padded.trim_end());
     };
     line(HEADING);
