@@ -165,7 +165,9 @@ impl Kind {
             Self::Leaves | Self::LeavesBehind | Self::HalfAHead | Self::LeavesUpload => &["left"],
             Self::HalfCloses => &["nothing"],
             Self::StallsUpload => &["408 deadline_exceeded", TOO_LATE],
-            Self::Reads => &["200 cut", "504 deadline_exceeded", TOO_LATE],
+            // A head that is ready in the poll which crosses the deadline, with a body that is not: hyper closes the
+            // connection before it has sent the head.
+            Self::Reads => &["200 cut", "504 deadline_exceeded", TOO_LATE, "no status"],
             Self::LeavesReading => &["200 left"],
             Self::GrpcFast => &["OK"],
             Self::GrpcSlow | Self::GrpcReads => &["dependency_timeout", "deadline_exceeded"],
