@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use crate::time::Budget;
 
+pub(crate) use self::sealed::Sealed;
+
 mod sealed {
     pub trait Sealed {}
 }
 
-/// A budget written in a type. Sealed: the figures are [`Millis`], [`Attempts`], [`Percent`] and [`Unbudgeted`].
+/// A budget written in a type. Sealed: the figures are [`Millis`], [`Attempts`], [`Longest`](crate::Longest),
+/// [`Percent`] and [`Unbudgeted`].
 pub trait Figure: sealed::Sealed + 'static {
     #[doc(hidden)]
     const BUDGET: Budget;

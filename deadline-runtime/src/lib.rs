@@ -66,27 +66,48 @@
 //!
 //! [`Context::current`] is the running scope's context: what is left, whether it is stopped, a narrower child, a `cancel`. [`Context::root`]
 //! makes one for a request that comes in. [`timeout`] is tokio's function under the request's deadline. [`Overrides`] are
-//! budgets by name, changed while the program runs; [`Stopped::sent`] says whether a call may be repeated.
+//! budgets by name, changed while the program runs; [`Stopped::sent`] says whether a call may be repeated. [`fan_out`] runs several
+//! branches at once and answers with what is there in time; `stream` (a feature) bounds a stream in total and for each item.
+//! [`Context::spawn`] and [`Group`] start tasks that do not outlive their place, [`Context::blocking`] a closure on another thread;
+//! [`Context::critical`], [`Context::detach`] and [`Context::after_stop`] are for what may, and a [`Tracker`] waits for those at
+//! shutdown: "Work beside the body" below, with a table of ways not to be cut.
+//! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time.
+//!
+//! # Testing
+//!
+//! On tokio's paused clock (`#[tokio::test(start_paused = true)]`) every figure is exact and no test waits. The feature `test-util` has
+//! a module of the same name for the rest: to run a function with little time or none and through every early return, to let loops that
+//! compute see time go by, to cancel at 30 ms, to have a dependency hang or disconnect, and to ask which stop it was and what is left running.
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, `serve`, `retry`, `stream`, and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
+#![doc = include_str!("tasks/chapter.md")]
 #![allow(
     clippy::inline_always,
     reason = "opaque code between a deadline and its body copies the whole future at every level"
 )]
 
+pub mod admission;
+mod attempt;
 mod constant;
 mod context;
+pub mod fan_out;
 mod figure;
 mod fits;
+pub mod hedge;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "retry")]
+pub mod retry;
 mod scope;
 mod stop;
+#[cfg(feature = "stream")]
+pub mod stream;
 mod sync;
+mod tasks;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod time;
@@ -94,13 +115,19 @@ mod trip;
 
 pub use deadline_macros::{budget, checkpoint, deadline, shield};
 
+pub use crate::attempt::{Attempt, AttemptCounts, AttemptOutcome, AttemptRecord};
 pub use crate::context::{
     Cancelled, Context, Missing, Mode, Outcome, Overrides, OverridesError, Report, RootBuilder,
     ScopeRecord, UnknownMode, timeout,
 };
 pub use crate::figure::{Attempts, Budgeted, Figure, Millis, Percent, Unbudgeted};
+pub use crate::fits::Longest;
 pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Sent, Stopped};
+pub use crate::tasks::{
+    AfterStop, AfterStopOutcome, AfterStopRecord, AfterStopResult, Blocking, Closed, Group,
+    Panicked, StillRunning, Task, TaskError, Tracker, TrackerStats,
+};
 pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration};
 
 /// What the attributes expand to. Not for use by hand: it changes with them.
@@ -108,12 +135,13 @@ pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration
 pub mod __rt {
     pub use crate::constant::Constant;
     pub use crate::fits::{
-        Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counts, many_calls,
-        nothing,
+        Counts, Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counted, covers,
+        many_calls, nothing, uncounted,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gated, Guard, Leaf, Limit, Limited, LimitedOrMissed, OnStop,
-        Parent, Scoped, Settle, Shield, Spec, checkpoint, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, HandsOut, Holds, Joining, Known, Later,
+        Limit, Limited, LimitedOrMissed, Meets, OnStop, Parent, Scoped, Settle, Shield, Spec,
+        checkpoint, gate, gate_later, guard, instead, returns, stop,
     };
 }
 

@@ -343,3 +343,88 @@ async fn work_without_any_deadline_is_told_and_counted() {
         .collect();
     assert_eq!(told, ["job", "work", "outside"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_attempt_is_one_debug_event_and_so_is_what_follows_from_it() {
+    use deadline_runtime::hedge::Hedge;
+    let (log, _guard) = Log::start();
+    let outcome: Result<u32, Stopped> = request()
+        .run(
+            Hedge::idempotent("quote", ms(10))
+                .attempts(3)
+                .min_attempt(ms(85))
+                .run(|attempt| async move {
+                    sleep(ms(20)).await;
+                    Ok(attempt.number)
+                }),
+        )
+        .await
+        .unwrap();
+    assert_eq!(outcome.unwrap(), 1);
+    let attempts: Vec<_> = log
+        .lines(Level::DEBUG)
+        .into_iter()
+        .filter(|line| line.fields.contains_key("attempt"))
+        .map(|line| {
+            let number = line.field("attempt").to_owned();
+            (number, line.field("message").to_owned())
+        })
+        .collect();
+    let expected = [
+        ("1", "attempt 1 succeeded"),
+        ("2", "attempt 2 cancelled: superseded"),
+    ];
+    assert_eq!(
+        attempts,
+        expected.map(|(n, m)| (n.to_owned(), m.to_owned()))
+    );
+    assert!(log.lines(Level::INFO).is_empty());
+}
+
+/// What a request leaves behind is told apart from its own end, which stays one event.
+#[tokio::test(start_paused = true)]
+async fn tasks_hooks_and_critical_work_of_a_stopped_request_are_no_second_info() {
+    let (log, _guard) = Log::start();
+    let cx = request();
+    let inside = cx.clone();
+    let outcome = cx.run(async move {
+        drop(inside.spawn(|_| pending::<()>()));
+        drop(inside.critical("journal", ms(150), |_| pending::<()>()));
+        drop(inside.critical("note", ms(150), |_| async {}));
+        inside.after_stop("unlock", |_| async {});
+        inside.after_stop("undo", |_| async { Err::<(), _>("no connection") });
+        pending::<()>().await
+    });
+    assert_eq!(outcome.await.unwrap_err().cause(), Cause::DeadlineExceeded);
+    sleep(ms(200)).await;
+    let infos = log.lines(Level::INFO);
+    let infos: Vec<_> = infos.iter().map(|line| line.field("op")).collect();
+    assert_eq!(infos, ["request"]);
+    let warnings = log.lines(Level::WARN);
+    let warnings: Vec<_> = warnings
+        .iter()
+        .map(|line| {
+            (
+                line.field("op"),
+                line.field("request_id"),
+                line.field("message"),
+            )
+        })
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            ("undo", "r-7", "after-stop hook failed: no connection"),
+            (
+                "journal",
+                "r-7",
+                "critical work was stopped by its own budget"
+            ),
+        ]
+    );
+    let debugs = log.lines(Level::DEBUG);
+    assert!(
+        debugs.iter().any(|line| line.field("op") == "unlock"
+            && line.field("message") == "after-stop hook completed")
+    );
+}

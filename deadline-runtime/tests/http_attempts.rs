@@ -1,8 +1,7 @@
 //! Retries on several layers: the one above repeats, those below leave it to that one.
-#![cfg(feature = "http")]
+#![cfg(all(feature = "http", feature = "retry"))]
 #![allow(missing_docs, clippy::pedantic)]
 
-use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use deadline_runtime::http::{DeadlineLayer, InternalHosts, Policy, PropagateDeadlineLayer, Trust};
+use deadline_runtime::retry::{Backoff, Retry};
 use deadline_runtime::{Budget, Context};
 use futures::future::LocalBoxFuture;
 use http::{Request, Response, StatusCode};
@@ -18,20 +18,17 @@ use tower::{Layer, ServiceExt, service_fn};
 
 type Hop = Rc<dyn Fn(Request<Empty<Bytes>>) -> LocalBoxFuture<'static, StatusCode>>;
 
-/// What a retry does: nobody above repeats, or it makes one attempt.
-async fn retried(attempts: u32, call: impl AsyncFn() -> StatusCode) -> StatusCode {
-    let cx = Context::current();
-    if cx.attempt().is_some() {
-        return call().await;
+/// Three attempts, unless somebody above makes them.
+async fn retried(call: impl AsyncFn() -> StatusCode) -> StatusCode {
+    let fails = async || match call().await {
+        status if status.is_success() => Ok(status),
+        status => Err(std::io::Error::other(status.as_str().to_owned())),
+    };
+    let call = Retry::idempotent("call").backoff(Backoff::none());
+    match call.run(|_| fails()).await {
+        Ok(status) => status,
+        Err(failed) => failed.to_string().parse().unwrap(),
     }
-    let mut last = StatusCode::OK;
-    for number in (1..=attempts).filter_map(NonZeroU32::new) {
-        last = cx.in_attempt(number).run(call()).await.unwrap();
-        if last.is_success() {
-            break;
-        }
-    }
-    last
 }
 
 /// A service that retries its call of the next one three times.
@@ -39,7 +36,7 @@ fn hop(next: Hop) -> Hop {
     let handler = service_fn(move |_: Request<_>| {
         let next = next.clone();
         async move {
-            let status = retried(3, async || {
+            let status = retried(async || {
                 let request = Request::new(Empty::new());
                 next(request).await
             })
@@ -70,7 +67,7 @@ async fn three_layers_of_three_attempts_are_three_calls_at_the_bottom() {
     });
     let chain = hop(hop(bottom));
     let cx = Context::root("client", Budget::new(Duration::from_secs(30)));
-    let outcome = cx.run(retried(3, async || {
+    let outcome = cx.run(retried(async || {
         let request = Request::new(Empty::new());
         chain(request).await
     }));

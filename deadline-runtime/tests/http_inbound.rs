@@ -644,6 +644,27 @@ async fn a_stream_is_cancelled_with_its_request_and_when_its_client_leaves() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_the_handler_of_a_stream_has_spawned_stops_when_the_client_leaves() {
+    let (said, mut hear) = tokio::sync::mpsc::unbounded_channel();
+    let service = DeadlineLayer::new("test", policy())
+        .outermost(true)
+        .layer(service_fn(move |request: Request<_>| {
+            let cx = request.extensions().get::<Context>().cloned().unwrap();
+            let said = said.clone();
+            tokio::spawn(async move {
+                let _ = said.send(cx.cancelled().await);
+            });
+            async { Ok::<_, Infallible>(event_stream(drip(ms(100), 50))) }
+        }));
+    let start = Instant::now();
+    let response = service.oneshot(with(&[])).await.unwrap();
+    sleep(ms(300)).await;
+    drop(response);
+    assert_eq!(hear.recv().await, Some(Cause::ClientCancelled));
+    assert_eq!(start.elapsed(), ms(300));
+}
+
 /// Whoever holds the context of the request, as a shutdown does, ends its stream with the cause that it gives.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_of_the_head_is_not_taken_for_its_deadline() {

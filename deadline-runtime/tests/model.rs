@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use common::ms;
-use common::rt::{At, Leaf as _, Scoped, Spec};
+use common::rt::{Scoped, Spec, gate_later, uncounted};
 use deadline_runtime::{Budget, Cause, Context, Figure, Millis, Percent, Stopped, Unbudgeted};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use proptest::prelude::*;
@@ -220,15 +220,14 @@ impl Scope {
         for step in self.steps {
             let failed = match step {
                 Step::Work(takes) => {
-                    At(sleep(ms(takes))).deadline_gate().await;
+                    gate_later(uncounted(0), sleep(ms(takes))).await;
                     None
                 }
-                Step::Call(child) => At(child.make(depth + 1, 0)).0.await.err(),
+                Step::Call(child) => child.make(depth + 1, 0).await.err(),
                 Step::Together(children) => {
                     let all = children.into_iter().enumerate();
                     let all = futures::future::join_all(all.map(|(i, c)| c.make(depth + 1, i)));
-                    At(all)
-                        .deadline_gate()
+                    gate_later(uncounted(0), all)
                         .await
                         .into_iter()
                         .find_map(Result::err)
@@ -239,7 +238,7 @@ impl Scope {
                         .enumerate()
                         .map(|(i, c)| async move { (i, c.make(depth + 1, i).await) })
                         .collect();
-                    let mut all = At(set.collect::<Vec<_>>()).deadline_gate().await;
+                    let mut all = gate_later(uncounted(0), set.collect::<Vec<_>>()).await;
                     all.sort_by_key(|(index, _)| *index);
                     all.into_iter().find_map(|(_, result)| result.err())
                 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use deadline_runtime::__rt::{At, Leaf as _, Limit, Scoped, Settle as _, Shield, Spec, checkpoint};
+use deadline_runtime::__rt::{
+    Limit, Scoped, Settle as _, Shield, Spec, checkpoint, gate_later, uncounted,
+};
 use deadline_runtime::{
     Budget, Budgeted, Cause, Context, Millis, Phase, Stopped, Unbudgeted, timeout,
 };
@@ -25,9 +27,7 @@ macro_rules! scoped {
 
 macro_rules! await_ {
     ($future:expr) => {
-        match ::core::future::IntoFuture::into_future($future) {
-            future => At(future).deadline_gate().await,
-        }
+        gate_later(uncounted(0), $future).await
     };
 }
 

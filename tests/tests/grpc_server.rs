@@ -91,6 +91,8 @@ struct Raw {
     head: HeaderMap,
     body: Bytes,
     trailers: HeaderMap,
+    /// Nothing follows the head: what the specification calls Trailers-Only.
+    only_a_head: bool,
     after: Duration,
 }
 
@@ -113,8 +115,10 @@ async fn raw(to: SocketAddr, path: &str, text: &str, lines: &[(&'static str, &st
     let start = Instant::now();
     let request = request.body(Full::new(Bytes::from(message))).unwrap();
     let (head, body) = sender.send_request(request).await.unwrap().into_parts();
+    let only_a_head = http_body::Body::is_end_stream(&body);
     let whole = body.collect().await.unwrap();
     Raw {
+        only_a_head,
         status: head.status.as_u16(),
         head: head.headers,
         trailers: whole.trailers().cloned().unwrap_or_default(),
@@ -137,6 +141,7 @@ async fn a_stop_has_the_bytes_of_a_grpc_answer() {
     assert_eq!(answer.head["x-request-id"], "id-1");
     assert!(!answer.head.contains_key("x-deadline-detail"));
     assert!(answer.body.is_empty() && answer.trailers.is_empty());
+    assert!(answer.only_a_head);
     assert!(
         answer.after >= ms(750) && answer.after < ms(2_000),
         "{:?}",
@@ -171,6 +176,7 @@ async fn zero_and_unreadable_timeouts_never_enter_the_handler() {
     ] {
         let answer = raw(addr, grpc::ONCE, "0", &[("grpc-timeout", value)]).await;
         assert_eq!(answer.status, 200, "{value}");
+        assert!(answer.only_a_head, "{value}");
         assert_eq!(answer.head["grpc-status"], status, "{value}");
         assert_eq!(answer.head["x-deadline-cause"], cause, "{value}");
         assert_eq!(count.entered.load(SeqCst), 0, "{value}");

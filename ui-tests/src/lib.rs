@@ -1,4 +1,4 @@
-//! Next to nothing ([`remote`], which the cases call across crates): the tests of this package are what it is for.
+//! Next to nothing ([`remote`] and [`budgets`], which the cases use across crates): the tests of this package are what it is for.
 //!
 //! * `shapes/`: functions that `#[deadline]` must leave as they are, run by `tests/shapes.rs` and, in other editions, by
 //!   the packages `edition-2018` and `edition-2021`; counted by `tests/count.rs`.
@@ -8,4 +8,5 @@
 //! * `renamed/`: the runtime under another name and behind a facade.
 //! * `fits/`: budgets that do not fit, and their neighbours that do, run by `tests/fits.rs`.
 
+pub mod budgets;
 pub mod remote;

@@ -43,7 +43,7 @@ fn neighbours_differ_by_one() {
             .sum();
         assert_eq!((wrong.len(), apart), (right.len(), 1), "{name:?}");
     }
-    assert!(cases >= 54, "only {cases} cases");
+    assert!(cases >= 70, "only {cases} cases");
 }
 
 /// The numbers in a line.
@@ -57,6 +57,8 @@ fn figures(line: &str) -> Vec<u64> {
 mod argument;
 #[path = "../fits/pass/async_trait.rs"]
 mod async_trait;
+#[path = "../fits/pass/blanket_traits.rs"]
+mod blanket_traits;
 #[path = "../fits/pass/borrowed.rs"]
 mod borrowed;
 #[path = "../fits/pass/boxed.rs"]
@@ -73,6 +75,8 @@ mod budget_on_unknown;
 mod budget_percent;
 #[path = "../fits/pass/callee_cleanup.rs"]
 mod callee_cleanup;
+#[path = "../fits/pass/cfg_awaits.rs"]
+mod cfg_awaits;
 #[path = "../fits/pass/cfg_present.rs"]
 mod cfg_present;
 #[path = "../fits/pass/cleanup.rs"]
@@ -81,12 +85,20 @@ mod cleanup;
 mod closure_between;
 #[path = "../fits/pass/const_at_call.rs"]
 mod const_at_call;
+#[path = "../fits/pass/const_of_another_crate.rs"]
+mod const_of_another_crate;
+#[path = "../fits/pass/const_parameter.rs"]
+mod const_parameter;
+#[path = "../fits/pass/const_parameter_of_the_impl.rs"]
+mod const_parameter_of_the_impl;
 #[path = "../fits/pass/const_path.rs"]
 mod const_path;
 #[path = "../fits/pass/const_reserve.rs"]
 mod const_reserve;
 #[path = "../fits/pass/delegation.rs"]
 mod delegation;
+#[path = "../fits/pass/dynamic.rs"]
+mod dynamic;
 #[path = "../fits/pass/early_return.rs"]
 mod early_return;
 #[path = "../fits/pass/fallback.rs"]
@@ -109,8 +121,20 @@ mod in_macro;
 mod instrumented;
 #[path = "../fits/pass/join.rs"]
 mod join;
+#[path = "../fits/pass/later_argument.rs"]
+mod later_argument;
+#[path = "../fits/pass/later_closure.rs"]
+mod later_closure;
+#[path = "../fits/pass/later_default.rs"]
+mod later_default;
+#[path = "../fits/pass/later_join.rs"]
+mod later_join;
+#[path = "../fits/pass/later_option.rs"]
+mod later_option;
 #[path = "../fits/pass/let_else.rs"]
 mod let_else;
+#[path = "../fits/pass/longest.rs"]
+mod longest;
 #[path = "../fits/pass/loop_forever.rs"]
 mod loop_forever;
 #[path = "../fits/pass/loop_once.rs"]
@@ -123,6 +147,8 @@ mod match_arms;
 mod method;
 #[path = "../fits/pass/more_than_all.rs"]
 mod more_than_all;
+#[path = "../fits/pass/nested_block.rs"]
+mod nested_block;
 #[path = "../fits/pass/pinned.rs"]
 mod pinned;
 #[path = "../fits/pass/plan.rs"]
@@ -139,10 +165,14 @@ mod reserve;
 mod retry_backoff;
 #[path = "../fits/pass/retry_reserve.rs"]
 mod retry_reserve;
+#[path = "../fits/pass/select.rs"]
+mod select;
 #[path = "../fits/pass/sequence.rs"]
 mod sequence;
 #[path = "../fits/pass/settings.rs"]
 mod settings;
+#[path = "../fits/pass/shield_around.rs"]
+mod shield_around;
 #[path = "../fits/pass/thirty.rs"]
 mod thirty;
 #[path = "../fits/pass/three_deep.rs"]
@@ -161,3 +191,5 @@ mod two_crates;
 mod variable;
 #[path = "../fits/pass/while_condition.rs"]
 mod while_condition;
+#[path = "../fits/pass/wrapped.rs"]
+mod wrapped;

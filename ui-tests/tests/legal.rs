@@ -500,3 +500,123 @@ mod audited {
         load(own::spawn(own::sleep(id))).await
     }
 }
+
+/// What is seen too late, or not at all, is no error.
+mod not_seen {
+    use super::{Answer, Budgeted, Duration, Millis, deadline, long, ready};
+
+    /// Known behind the await, and not annotated.
+    mod later {
+        use super::{Answer, deadline, ready};
+
+        #[deadline(budget = "1ms")]
+        async fn option(id: u32) -> Answer {
+            let mut next = None;
+            let mut sum = 0;
+            for round in 0..id {
+                if let Some(ready) = next.take() {
+                    sum += ready.await;
+                }
+                next = Some(ready(round));
+            }
+            Ok(sum)
+        }
+
+        fn same<T>(_: &[T], _: &[T]) {}
+
+        #[deadline(budget = "1ms", allow_overcommit)]
+        async fn unchecked(id: u32) -> Answer {
+            let mut waiting = Vec::new();
+            while let Some(next) = waiting.pop() {
+                let () = next.await;
+            }
+            same(&waiting, &[ready(())]);
+            Ok(id)
+        }
+
+        #[deadline(keep_async)]
+        async fn kept(id: u32) -> Answer {
+            let mut next: Option<_> = None;
+            if let Some(next) = next.take() {
+                let _: u32 = next.await;
+            }
+            next.replace(ready(id));
+            Ok(id)
+        }
+
+        #[deadline(budget = "10%", checkpoints = "off")]
+        async fn percentage(id: u32) -> Answer {
+            let mut next = Option::default();
+            if let Some(next) = next.take() {
+                let _: u32 = next.await;
+            }
+            next.replace(ready(id));
+            Ok(id)
+        }
+
+        #[deadline(budget = "1ms")]
+        async fn joined(id: u32) -> Answer {
+            let mut next = None;
+            for round in 0..id {
+                if let Some(next) = next.take() {
+                    let (first, second) = tokio::join!(next, ready(1));
+                    let _: u32 = first;
+                    let _: u32 = second;
+                }
+                next = Some(ready(round));
+            }
+            Ok(id)
+        }
+    }
+
+    struct Client;
+
+    impl Client {
+        const DB: Duration = Duration::from_millis(1);
+
+        #[deadline(budget = Self::DB)]
+        async fn by_self(&self, id: u32) -> Answer {
+            long(id).await
+        }
+    }
+
+    #[deadline(budget = "1ms", keep_async)]
+    async fn kept(id: u32) -> Answer {
+        long(id).await
+    }
+
+    macro_rules! unknown {
+        ($future:expr) => {
+            $future.await
+        };
+    }
+
+    #[deadline(budget = "1ms")]
+    async fn in_a_macro(id: u32) -> Answer {
+        unknown!(long(id))
+    }
+
+    #[deadline(budget = "1ms")]
+    async fn const_parameter<const N: u64>(id: u32) -> Answer {
+        long(id).await
+    }
+
+    struct Within<const N: u64, F>(F);
+
+    impl<const N: u64, F> Within<N, F>
+    where
+        F: Future<Output = u32> + Budgeted<Budget = Millis<N>>,
+    {
+        #[deadline(budget = "400ms")]
+        async fn with_a_figure(self) -> Answer {
+            #[budget("400ms")]
+            let id = self.0.await;
+            Ok(id)
+        }
+
+        #[deadline(budget = "1ms", allow_overcommit)]
+        async fn overcommitted(self) -> Answer {
+            Ok(self.0.await)
+        }
+    }
+}

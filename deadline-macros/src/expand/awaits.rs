@@ -1,6 +1,7 @@
 //! The forms that an `await` takes.
 
-use super::{fit, spec, stop};
+use super::fit::{self, Slot};
+use super::{spec, stop};
 use crate::model::Scope;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -10,15 +11,20 @@ use syn::spanned::Spanned as _;
 use syn::{Arm, Attribute, Expr, ExprAwait, ExprMatch, Lifetime, Pat, Token, token};
 
 // Input:   EXPR.await
-// Output:  At(EXPR).deadline_gate().await
-//          At(EXPR).deadline_counts(call_0).deadline_gate().await    where it counts
+// Output:  gate(call_0, EXPR, &call_0).await
+//          gate_later(call_0, EXPR).await    where the type may be known only later
 //
-// The method has a long name so that no blanket trait of the user's has the same. These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
-pub(super) fn gate(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
+// These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
+pub(super) fn gate(mut awaited: ExprAwait, slot: &Slot, later: bool, scope: &Scope) -> Expr {
     let base = argument(&awaited.base);
     let span = base.span();
-    let at = at(base, call, scope);
-    *awaited.base = Expr::Verbatim(quote_spanned!(span=> #at.deadline_gate()));
+    let private = scope.runtime.private(span);
+    let slot = slot.variable(span);
+    *awaited.base = Expr::Verbatim(if later {
+        quote_spanned!(span=> #private::gate_later(#slot, #base))
+    } else {
+        quote_spanned!(span=> #private::gate(#slot, #base, &#slot))
+    });
     Expr::Await(awaited)
 }
 
@@ -110,7 +116,7 @@ pub(super) fn shield(
 }
 
 // Input:   EXPR.await
-// Output:  At(EXPR).deadline_counts(call_0).await    where it counts
+// Output:  counted(call_0, EXPR).await    where it counts
 pub(super) fn plain(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
     if call.is_some() {
         let base = counted(argument(&awaited.base), call, scope);
@@ -120,28 +126,15 @@ pub(super) fn plain(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) 
 }
 
 // Input:   EXPR
-// Output:  At(EXPR).deadline_counts(call_0).0
-pub(super) fn branch(future: &Expr, call: Option<usize>, scope: &Scope) -> Expr {
+// Output:  counted(call_0, EXPR)    where it counts
+pub(super) fn counted(future: &Expr, call: Option<usize>, scope: &Scope) -> TokenStream {
+    let Some(call) = call else {
+        return future.to_token_stream();
+    };
     let span = future.span();
-    let at = at(future, call, scope);
-    Expr::Verbatim(quote_spanned!(span=> #at.0))
-}
-
-fn counted(base: &Expr, call: Option<usize>, scope: &Scope) -> TokenStream {
-    match call {
-        Some(_) => at(base, call, scope),
-        None => base.to_token_stream(),
-    }
-}
-
-fn at(base: &Expr, call: Option<usize>, scope: &Scope) -> TokenStream {
-    let span = base.span();
     let private = scope.runtime.private(span);
-    let counts = call.map(|call| {
-        let slot = fit::slot(call, span);
-        quote_spanned!(span=> .deadline_counts(#slot))
-    });
-    quote_spanned!(span=> #private::At(#base)#counts)
+    let slot = fit::slot(call, span);
+    quote_spanned!(span=> #private::counted(#slot, #future))
 }
 
 /// Parentheses that the user needed in front of `.await` are too many in an argument.

@@ -1,9 +1,10 @@
 //! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
 //! alone, because they run in another place or at another time.
 
-use super::fit::Fit;
+use super::fit::{Fit, Slot};
 use super::labels::{self, Rounds};
 use super::{awaits, statements, stop};
+use crate::model::later::Later;
 use crate::model::{Scope, calls, names};
 use crate::parse::Given;
 use crate::parse::amount::Amount;
@@ -22,17 +23,26 @@ use syn::{
 /// What the rewritten body needs in scope.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rewritten {
-    probes: bool,
+    /// So many slots for awaits that do not count.
+    uncounted: usize,
     settles: bool,
 }
 
 impl Rewritten {
+    fn uncounted(&mut self) -> Slot {
+        self.uncounted += 1;
+        Slot::Uncounted(self.uncounted - 1)
+    }
+
     pub(super) fn uses(self, scope: &Scope) -> TokenStream {
         let span = Span::mixed_site();
         let private = scope.runtime.private(span);
-        let leaf = self.probes.then(|| quote!(use #private::Leaf as _;));
         let settle = self.settles.then(|| quote!(use #private::Settle as _;));
-        quote!(#leaf #settle)
+        let slots = (0..self.uncounted).map(|number| {
+            let slot = Slot::Uncounted(number).variable(span);
+            quote!(let #slot = #private::uncounted(0);)
+        });
+        quote!(#settle #(#slots)*)
     }
 }
 
@@ -47,6 +57,7 @@ pub(super) fn rewrite(
         statements,
         fit,
         cover: Vec::new(),
+        later: Later::in_body(body),
         rounds: Rounds::default(),
         needs: Rewritten::default(),
     };
@@ -60,6 +71,7 @@ pub(super) struct Rewriter<'a> {
     fit: Option<&'a Fit>,
     /// What the awaits at this place are under; the last one counts.
     cover: Vec<Cover<'a>>,
+    later: Later,
     pub(super) rounds: Rounds,
     needs: Rewritten,
 }
@@ -142,6 +154,7 @@ impl<'a> Rewriter<'a> {
         let mut awaited = awaited;
         let call = calls::take_number(&mut awaited.base);
         let name = names::called(&awaited.base);
+        let later = self.later.concerns(&awaited.base);
         self.visit_expr_mut(&mut awaited.base);
         let scope = self.scope;
         *expr = match self.cover.last() {
@@ -156,28 +169,23 @@ impl<'a> Rewriter<'a> {
                 ..
             })) => awaits::shield(awaited, &shield.amount, &name, scope),
             _ if scope.cleanup.is_some() => {
-                self.needs.probes |= call.is_some();
                 self.needs.settles = true;
                 awaits::guard(awaited, call, scope)
             }
             _ if scope.gates() => {
-                self.needs.probes = true;
-                awaits::gate(awaited, call, scope)
+                let slot = call.map_or_else(|| self.needs.uncounted(), Slot::Call);
+                awaits::gate(awaited, &slot, later, scope)
             }
-            _ => {
-                self.needs.probes |= call.is_some();
-                awaits::plain(awaited, call, scope)
-            }
+            _ => awaits::plain(awaited, call, scope),
         };
     }
 
     // Input:   join!(a(), b())
-    // Output:  join!(At(a()).deadline_counts(call_0).0, At(b()).deadline_counts(call_1).0)
+    // Output:  join!(counted(call_0, a()), counted(call_1, b()))
     fn branch(&mut self, expr: &mut Expr) {
         let call = calls::take_number(expr);
         visit_mut::visit_expr_mut(self, expr);
-        self.needs.probes = true;
-        *expr = awaits::branch(expr, call, self.scope);
+        *expr = Expr::Verbatim(awaits::counted(expr, call, self.scope));
     }
 
     // Input:   join!(a(), b())

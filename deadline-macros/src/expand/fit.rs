@@ -11,7 +11,7 @@ use crate::parse::statement::Statement;
 use crate::parse::statements::Placed;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
-use syn::{Block, Expr, GenericParam, ItemFn, Signature};
+use syn::{Block, Expr, GenericParam, ItemFn, Signature, Type};
 
 /// Longer tuples are put into tuples, and these into a closure: rustc shows the type under the message.
 const LONGEST_TUPLE: usize = 8;
@@ -55,7 +55,7 @@ impl Fit {
     }
 
     // Input:   FUTURE
-    // Output:  let call_0 = call();
+    // Output:  let call_0 = call(0, 0);
     //          let future = FUTURE;
     //          {
     //              struct Calls;
@@ -73,10 +73,10 @@ impl Fit {
         let slots = self.calls.all.iter().enumerate().map(|(number, call)| {
             let slot = slot(number, span);
             match condition(call) {
-                None => quote_spanned!(span=> let #slot = #private::call();),
+                None => quote_spanned!(span=> let #slot = #private::call(0, 0);),
                 Some(present) => quote_spanned! {span=>
                     #[cfg(#present)]
-                    let #slot = #private::call();
+                    let #slot = #private::call(0, 0);
                     #[cfg(not(#present))]
                     let #slot = #private::nothing();
                 },
@@ -121,9 +121,28 @@ impl Fit {
     }
 }
 
+/// A slot by its number.
+#[derive(Clone, Copy)]
+pub(super) enum Slot {
+    /// Of a call that counts.
+    Call(usize),
+    /// Of an await that does not, or is not there because of a `#[cfg]`.
+    Uncounted(usize),
+}
+
+impl Slot {
+    pub(super) fn variable(self, span: Span) -> Ident {
+        let span = Span::mixed_site().located_at(span);
+        match self {
+            Slot::Call(number) => format_ident!("call_{number}", span = span),
+            Slot::Uncounted(number) => format_ident!("_await_{number}", span = span),
+        }
+    }
+}
+
 /// The variable of the call with this number.
 pub(super) fn slot(number: usize, span: Span) -> Ident {
-    format_ident!("call_{number}", span = Span::mixed_site().located_at(span))
+    Slot::Call(number).variable(span)
 }
 
 fn slot_tokens(number: usize, span: Span) -> TokenStream {
@@ -198,12 +217,24 @@ fn can_be_constant(sig: &Signature, scope: &Scope) -> bool {
         matches!(amount, Amount::Path(path)
             if path.segments.first().is_some_and(|first| first.ident == "Self"))
     });
-    let has_consts = sig
+    let has_figures = sig
         .generics
         .params
         .iter()
-        .any(|param| matches!(param, GenericParam::Const(_)));
-    !names_self && !has_consts && !has_our_names(sig)
+        .any(|param| matches!(param, GenericParam::Const(param) if may_be_a_figure(&param.ty)));
+    !names_self && !has_figures && !has_our_names(sig)
+}
+
+/// `Millis<N>` of a const parameter is no figure yet, and a constant in a pattern must be one. Figures are `u64`; a path
+/// to something else may be another name for that.
+fn may_be_a_figure(ty: &Type) -> bool {
+    const OTHERS: [&str; 13] = [
+        "bool", "char", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u128",
+        "usize",
+    ];
+    !OTHERS
+        .iter()
+        .any(|other| matches!(ty, Type::Path(path) if path.path.is_ident(other)))
 }
 
 /// A parameter called `call_0` would be taken for a slot.

@@ -2,11 +2,11 @@
 
 use super::body::Rewritten;
 use super::{spec, stop};
-use crate::model::Scope;
 use crate::model::shape::returns_never;
+use crate::model::{Scope, output};
 use crate::parse::deadline::{Boxed, Parent};
 use crate::syntax;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Block, Expr, ExprAsync, ItemFn, Stmt};
@@ -19,17 +19,16 @@ pub(super) struct Parts<'a> {
     pub(super) in_signature: bool,
 }
 
-/// `Scoped::carrying(SPEC, async move { … }, STOP)` in one of its forms.
+/// `Scoped::ending(SPEC, async move { … }, STOP)` in one of its forms.
 pub(super) struct Future(TokenStream);
 
 impl Future {
     // Input:   BODY, let user = user;
-    // Output:  Scoped::carrying(SPEC, async move {
-    //              use Leaf as _;
+    // Output:  Scoped::ending(SPEC, async move {
     //              let user = user;
     //              if false { return returns::<T>(); }
     //              { BODY }
-    //          }, |stopped| stop::<T>(stopped))
+    //          }, { use HandsOut as _; Holds::<T>::new().deadline_carry(|stopped| stop::<T>(stopped)) })
     pub(super) fn around(item: &ItemFn, rebound: &TokenStream, parts: &Parts) -> Self {
         let span = parts.scope.place;
         let uses = parts.rewritten.uses(parts.scope);
@@ -99,24 +98,49 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
         }
         _ => None,
     };
-    match (&scope.fallback, parent) {
-        (None, None) => {
+    // With a parent it is the first argument, and the name of the function says so.
+    let (under, parent) = match parent {
+        Some(parent) => ("_under", parent),
+        None => ("", TokenStream::new()),
+    };
+    let form = |name: &str| Ident::new(&format!("{name}{under}"), span);
+    let holds = holds(scope, never);
+    let (method, plain, end) = match &scope.fallback {
+        None => {
             let stop = stop::carried(scope);
-            quote_spanned!(span=> #private::Scoped::carrying(#spec, #block, |stopped| #stop))
+            let closure = quote_spanned!(span=> |stopped| #stop);
+            ("deadline_carry", "carrying", closure)
         }
-        (None, Some(parent)) => {
-            let stop = stop::carried(scope);
-            quote_spanned!(span=> #private::Scoped::carrying_under(#parent #spec, #block, |stopped| #stop))
+        Some(fallback) => {
+            let closure = stop::closure(fallback, never, scope);
+            ("deadline_fall_back", "with_fallback", closure)
         }
-        (Some(fallback), None) => {
-            let fallback = stop::closure(fallback, never, scope);
-            quote_spanned!(span=> #private::Scoped::with_fallback(#spec, #block, #fallback))
-        }
-        (Some(fallback), Some(parent)) => {
-            let fallback = stop::closure(fallback, never, scope);
-            quote_spanned!(span=> #private::Scoped::with_fallback_under(#parent #spec, #block, #fallback))
-        }
+    };
+    let Some(holds) = holds else {
+        let form = form(plain);
+        return quote_spanned!(span=> #private::Scoped::#form(#parent #spec, #block, #end));
+    };
+    let (form, method) = (form("ending"), Ident::new(method, span));
+    quote_spanned! {span=>
+        #private::Scoped::#form(#parent #spec, #block, {
+            use #private::HandsOut as _;
+            #holds.#method(#end)
+        })
     }
+}
+
+// Output:  Holds::<T>::new()
+//
+// Whether a value can be held back until the tasks of the function are joined is found out by the compiler: it must be
+// allowed to be sent to another thread. `None` where the type cannot be written down.
+fn holds(scope: &Scope, never: bool) -> Option<TokenStream> {
+    let ty = &scope.output;
+    if never || output::is_inferred(ty) {
+        return None;
+    }
+    let span = scope.place;
+    let private = scope.runtime.private(span);
+    Some(quote_spanned!(span=> #private::Holds::<#ty>::new()))
 }
 
 // Output:  Box::pin(async move { … })

@@ -32,12 +32,14 @@ use syn::{Expr, Stmt};
 // Output:
 //     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
 //         __same_version!("0.1.0");
-//         Scoped::carrying(const { &Spec::<Millis<450>>::new("load") }, async move {
-//             use Leaf as _;
+//         Scoped::ending(const { &Spec::<Millis<450>>::new("load") }, async move {
 //             let user = user;
 //             if false { return returns::<Result<Profile, Error>>(); }
 //             { BODY }
-//         }, |stopped| stop::<Result<Profile, Error>>(stopped))
+//         }, {
+//             use HandsOut as _;
+//             Holds::<Result<Profile, Error>>::new().deadline_carry(|stopped| stop::<Result<Profile, Error>>(stopped))
+//         })
 //     }
 pub(crate) fn function(function: Function) -> TokenStream {
     let Function {

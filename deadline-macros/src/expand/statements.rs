@@ -223,14 +223,14 @@ pub(super) fn per_round<'a>(placed: &[&'a Placed]) -> Option<&'a Budget> {
 
 // Output:  let limit = Limit::start(SPEC);
 //          let limit = limit.within(SPEC);    inside another one
-//          let limit = Limit::start(counts(call_0, SPEC));    with a constant, which counts by its type
+//          let limit = Limit::start(covers(call_0, SPEC));    with a constant, which counts by its type
 pub(super) fn start(rewriter: &Rewriter, amount: &Given<Amount>, name: &str) -> Stmt {
     let span = Span::mixed_site().located_at(amount.span);
     let private = rewriter.scope.runtime.private(span);
     let mut spec = spec::statement(amount, name, &rewriter.scope.runtime);
     if let Some(call) = rewriter.constant(amount) {
         let slot = fit::slot(call, span);
-        spec = quote_spanned!(span=> #private::counts(#slot, #spec));
+        spec = quote_spanned!(span=> #private::covers(#slot, #spec));
     }
     let begin = if rewriter.is_limited() {
         quote_spanned!(span=> let limit = limit.within(#spec);)

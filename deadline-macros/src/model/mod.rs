@@ -2,6 +2,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod flow;
+pub(crate) mod later;
 pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod runtime;

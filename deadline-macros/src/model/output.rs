@@ -1,5 +1,6 @@
 //! What a body evaluates to.
 
+use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     GenericArgument, PathArguments, ReturnType, Signature, Type, TypeInfer, TypeParamBound,
@@ -20,6 +21,19 @@ pub(crate) fn inferred(sig: &Signature) -> Type {
     let mut ty = of(sig);
     InferImplTrait.visit_type_mut(&mut ty);
     ty
+}
+
+/// Whether a part of it is left to inference.
+pub(crate) fn is_inferred(ty: &Type) -> bool {
+    struct Found(bool);
+    impl<'ast> Visit<'ast> for Found {
+        fn visit_type_infer(&mut self, _: &'ast TypeInfer) {
+            self.0 = true;
+        }
+    }
+    let mut found = Found(false);
+    found.visit_type(ty);
+    found.0
 }
 
 /// The `T` of `impl Future<Output = T>` and of `Pin<Box<dyn Future<Output = T>>>`.

@@ -9,26 +9,26 @@ pub fn load_profile(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call();
-    let future = rt::Scoped::carrying(
+    let call_0 = rt::call(0, 0);
+    let future = rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<450>>::new("load_profile").reserve(50).min(20)
         },
         async move {
-            use rt::Leaf as _;
             let user = user;
             if false {
                 return rt::returns::<Result<Profile, AppError>>();
             }
             {
-                let row = rt::At(profiles().find(user))
-                    .deadline_counts(call_0)
-                    .deadline_gate()
-                    .await?;
+                let row = rt::gate(call_0, profiles().find(user), &call_0).await?;
                 Ok(Profile::from(row))
             }
         },
-        |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<Profile, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<Profile, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

@@ -10,12 +10,11 @@ fn merge(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call();
-    let call_1 = rt::call();
-    let future = rt::Scoped::carrying(
+    let call_0 = rt::call(0, 0);
+    let call_1 = rt::call(0, 0);
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<1000>>::new("merge") },
         async move {
-            use rt::Leaf as _;
             let arg0 = arg0;
             let (left, right) = arg0;
             let mut into = into;
@@ -29,16 +28,18 @@ fn merge(
                 return rt::returns::<Result<Vec<Row>, AppError>>();
             }
             {
-                into.extend(
-                    rt::At(rows(left)).deadline_counts(call_0).deadline_gate().await?,
-                );
-                into.extend(
-                    rt::At(rows(right)).deadline_counts(call_1).deadline_gate().await?,
-                );
+                into.extend(rt::gate(call_0, rows(left), &call_0).await?);
+                into.extend(rt::gate(call_1, rows(right), &call_1).await?);
                 Ok(into)
             }
         },
-        |stopped| rt::stop::<Result<Vec<Row>, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<Vec<Row>, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<
+                    Result<Vec<Row>, AppError>,
+                >(stopped))
+        },
     );
     {
         struct Calls;

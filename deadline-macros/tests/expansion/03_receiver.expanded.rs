@@ -9,26 +9,26 @@ impl Client {
         deadline::__same_version! {
             "0.1.0"
         }
-        let call_0 = rt::call();
-        let call_1 = rt::call();
-        let future = rt::Scoped::carrying(
+        let call_0 = rt::call(0, 0);
+        let call_1 = rt::call(0, 0);
+        let future = rt::Scoped::ending(
             const { &rt::Spec::<deadline::Millis<2000>>::new("close") },
             async move {
-                use rt::Leaf as _;
                 let _ = &self;
                 let reason = reason;
                 if false {
                     return rt::returns::<Result<(), AppError>>();
                 }
                 {
-                    rt::At(self.flush()).deadline_counts(call_0).deadline_gate().await?;
-                    rt::At(self.send(reason))
-                        .deadline_counts(call_1)
-                        .deadline_gate()
-                        .await
+                    rt::gate(call_0, self.flush(), &call_0).await?;
+                    rt::gate(call_1, self.send(reason), &call_1).await
                 }
             },
-            |stopped| rt::stop::<Result<(), AppError>>(stopped),
+            {
+                use rt::HandsOut as _;
+                rt::Holds::<Result<(), AppError>>::new()
+                    .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
+            },
         );
         {
             struct Calls;

@@ -6,11 +6,10 @@ pub fn import(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call();
-    let future = rt::Scoped::carrying(
+    let call_0 = rt::call(0, 0);
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
         async move {
-            use rt::Leaf as _;
             let pages = pages;
             if false {
                 return rt::returns::<Result<u64, AppError>>();
@@ -21,11 +20,7 @@ pub fn import(
                     if let Some(stopped) = rt::checkpoint() {
                         return rt::stop::<Result<u64, AppError>>(stopped);
                     }
-                    rows
-                        += rt::At(store(page))
-                            .deadline_counts(call_0)
-                            .deadline_gate()
-                            .await?;
+                    rows += rt::gate(call_0, store(page), &call_0).await?;
                 }
                 while rows % 2 == 1 {
                     rows -= 1;
@@ -33,7 +28,11 @@ pub fn import(
                 Ok(rows)
             }
         },
-        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<u64, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<u64, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

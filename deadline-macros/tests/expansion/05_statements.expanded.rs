@@ -6,7 +6,7 @@ pub fn dashboard(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::carrying(
+    rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<900>>::new("dashboard").reserve(100) },
         async move {
             use rt::Settle as _;
@@ -68,6 +68,12 @@ pub fn dashboard(
                 Ok(Dashboard::new(profile, orders, news, offers))
             }
         },
-        |stopped| rt::stop::<Result<Dashboard, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<Dashboard, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<
+                    Result<Dashboard, AppError>,
+                >(stopped))
+        },
     )
 }

@@ -6,7 +6,7 @@ pub fn hand_over(
     deadline::__same_version! {
         "0.1.0"
     }
-    rt::Scoped::carrying(
+    rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<1000>>::new("hand_over") },
         async move {
             let lease = lease;
@@ -32,6 +32,10 @@ pub fn hand_over(
                 Ok(())
             }
         },
-        |stopped| rt::stop::<Result<(), AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<(), AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
+        },
     )
 }

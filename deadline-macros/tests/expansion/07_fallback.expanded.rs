@@ -4,11 +4,10 @@ pub fn weather(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call();
-    let future = rt::Scoped::with_fallback(
+    let call_0 = rt::call(0, 0);
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<200>>::new("weather") },
         async move {
-            use rt::Leaf as _;
             let places = places;
             if false {
                 return rt::returns::<Weather>();
@@ -22,18 +21,16 @@ pub fn weather(
                             |stopped| Weather::unknown(stopped.cause()),
                         );
                     }
-                    weather
-                        .add(
-                            rt::At(forecast(place))
-                                .deadline_counts(call_0)
-                                .deadline_gate()
-                                .await,
-                        );
+                    weather.add(rt::gate(call_0, forecast(place), &call_0).await);
                 }
                 weather
             }
         },
-        move |stopped| Weather::unknown(stopped.cause()),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Weather>::new()
+                .deadline_fall_back(move |stopped| Weather::unknown(stopped.cause()))
+        },
     );
     {
         struct Calls;

@@ -7,14 +7,13 @@ pub fn transfer(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call();
-    let call_1 = rt::call();
-    let future = rt::Scoped::carrying(
+    let call_0 = rt::call(0, 0);
+    let call_1 = rt::call(0, 0);
+    let future = rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<1000>>::new("transfer").reserve(100).cleanup(50)
         },
         async move {
-            use rt::Leaf as _;
             use rt::Settle as _;
             let from = from;
             let to = to;
@@ -23,7 +22,7 @@ pub fn transfer(
             }
             {
                 let booked = match rt::At(
-                        rt::guard(rt::At(book(from, to)).deadline_counts(call_0)).await,
+                        rt::guard(rt::counted(call_0, book(from, to))).await,
                     )
                     .deadline_settle()
                 {
@@ -33,10 +32,7 @@ pub fn transfer(
                     }
                 }?;
                 Ok(
-                    match rt::At(
-                            rt::guard(rt::At(booked.receipt()).deadline_counts(call_1))
-                                .await,
-                        )
+                    match rt::At(rt::guard(rt::counted(call_1, booked.receipt())).await)
                         .deadline_settle()
                     {
                         Ok(value) => value,
@@ -47,7 +43,11 @@ pub fn transfer(
                 )
             }
         },
-        |stopped| rt::stop::<Result<Receipt, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<Receipt, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<Receipt, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

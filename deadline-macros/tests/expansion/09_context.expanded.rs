@@ -9,21 +9,24 @@ pub fn run(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call();
-    let future = rt::Scoped::carrying_under(
+    let call_0 = rt::call(0, 0);
+    let future = rt::Scoped::ending_under(
         rt::Parent::of(&cx),
         const { &rt::Spec::<_>::new("job") },
         async move {
-            use rt::Leaf as _;
             #[allow(unused_variables)]
             let cx = &deadline::Context::current();
             let job = job;
             if false {
                 return rt::returns::<Result<(), AppError>>();
             }
-            rt::At(job.run(cx)).deadline_counts(call_0).deadline_gate().await
+            rt::gate(call_0, job.run(cx), &call_0).await
         },
-        |stopped| rt::stop::<Result<(), AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<(), AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
+        },
     );
     {
         struct Calls;

@@ -9,25 +9,27 @@ where
         "0.1.0"
     }
     Box::pin({
-        let call_0 = rt::call();
-        let future = rt::Scoped::carrying(
+        let call_0 = rt::call(0, 0);
+        let future = rt::Scoped::ending(
             const { &rt::Spec::<deadline::Millis<450>>::new("find") },
             async move {
-                use rt::Leaf as _;
                 if let Some(__ret) = None::<Result<Profile, AppError>> {
                     return __ret;
                 }
                 let __self = self;
                 let user = user;
                 let __ret: Result<Profile, AppError> = {
-                    rt::At(__self.rows().find(user))
-                        .deadline_counts(call_0)
-                        .deadline_gate()
-                        .await
+                    rt::gate(call_0, __self.rows().find(user), &call_0).await
                 };
                 __ret
             },
-            |stopped| rt::stop::<Result<Profile, AppError>>(stopped),
+            {
+                use rt::HandsOut as _;
+                rt::Holds::<Result<Profile, AppError>>::new()
+                    .deadline_carry(|stopped| rt::stop::<
+                        Result<Profile, AppError>,
+                    >(stopped))
+            },
         );
         {
             struct Calls;

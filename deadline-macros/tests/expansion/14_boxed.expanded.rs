@@ -6,16 +6,15 @@ pub fn walk(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call();
-    let future = rt::Scoped::carrying(
+    let call_0 = rt::call(0, 0);
+    let future = rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<1000>>::new("walk") },
         ::std::boxed::Box::pin(async move {
-            use rt::Leaf as _;
             let tree = tree;
             if false {
                 return rt::returns::<Result<u64, AppError>>();
             }
-            rt::At(tree.visit()).deadline_counts(call_0).deadline_gate().await
+            rt::gate(call_0, tree.visit(), &call_0).await
         })
             as ::core::pin::Pin<
                 ::std::boxed::Box<
@@ -24,7 +23,11 @@ pub fn walk(
                     > + ::core::marker::Send + '_,
                 >,
             >,
-        |stopped| rt::stop::<Result<u64, AppError>>(stopped),
+        {
+            use rt::HandsOut as _;
+            rt::Holds::<Result<u64, AppError>>::new()
+                .deadline_carry(|stopped| rt::stop::<Result<u64, AppError>>(stopped))
+        },
     );
     {
         struct Calls;

@@ -277,6 +277,18 @@ pub(crate) fn inherit() -> Option<Inherited> {
     with(Frame::inherited).flatten()
 }
 
+/// What something begins under that was given `captured` at its call. One request: the polling context decides. Two: the
+/// one of the call, and the polling one has to be met beside it.
+pub(crate) fn captured_or_polling(captured: Option<Inherited>) -> Option<Inherited> {
+    match (captured, inherit()) {
+        (Some(captured), Some(polling)) if captured.node.same_request(&polling.node) => {
+            Some(polling)
+        }
+        (Some(only), _) | (None, Some(only)) => Some(only),
+        (None, None) => None,
+    }
+}
+
 /// Which of two requests was cancelled, and why; of both the earlier.
 pub(crate) fn first_cancel(
     own: Option<&Arc<Node>>,

@@ -19,6 +19,7 @@ use super::report::{Missing, Report};
 use super::root::RootBuilder;
 use crate::scope::{Driver, Operation, Run};
 use crate::stop::{Cause, PathEntry, Phase, Stopped};
+use crate::tasks::{Counted, Gauge};
 use crate::time::{Budget, Deadline};
 
 /// The deadline, the cancellation and the identity of one request, as a value.
@@ -80,6 +81,20 @@ impl Context {
         Self(Some(node))
     }
 
+    /// What is begun where there is no context at all inherits this: one request, without a limit.
+    pub(crate) fn of_nothing(
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Inherited {
+        let node = RootBuilder::new(operation, location).node();
+        Inherited {
+            soft: node.limits.soft,
+            owner: None,
+            depth: node.depth.saturating_add(1),
+            node,
+        }
+    }
+
     /// What a scope inside this context inherits.
     pub(crate) fn inherited(&self) -> Option<Inherited> {
         let node = self.0.as_ref()?;
@@ -94,7 +109,7 @@ impl Context {
     #[cfg(feature = "test-util")]
     pub(crate) fn trip_at(&self, n: usize, cause: Cause) {
         if let Some(node) = self.node() {
-            node.root_of().trip.set(n, cause);
+            node.trip().set(n, cause);
         }
     }
 
@@ -116,17 +131,38 @@ impl Context {
         )
     }
 
+    /// A child for work that is spawned below this context, with its node.
+    pub(crate) fn below_at(
+        &self,
+        name: &'static str,
+        budget: Budget,
+        location: &'static Location<'static>,
+    ) -> (Self, Arc<Node>) {
+        let node = Self::node_below(self.inherited(), name, budget, location, false);
+        (Self::from_node(node.clone()), node)
+    }
+
     /// A child of `parent`. With `always` the budget is one that holds in every mode, where the parent's may not.
-    fn below(
+    pub(crate) fn below(
         parent: Option<Inherited>,
         name: &'static str,
         budget: Budget,
         location: &'static Location<'static>,
         always: bool,
     ) -> Self {
+        Self::from_node(Self::node_below(parent, name, budget, location, always))
+    }
+
+    fn node_below(
+        parent: Option<Inherited>,
+        name: &'static str,
+        budget: Budget,
+        location: &'static Location<'static>,
+        always: bool,
+    ) -> Arc<Node> {
         let operation = Operation::new(name, location, budget);
         let Some(mut parent) = parent else {
-            return RootBuilder::new(name, location).budget(budget).build();
+            return RootBuilder::new(name, location).budget(budget).node();
         };
         let started = Deadline::now();
         if always && !parent.node.mode.enforces() {
@@ -150,7 +186,18 @@ impl Context {
             depth: parent.depth,
             of_scope: false,
         };
-        Self::from_node(Node::child(&parent.node, seed))
+        Node::child(&parent.node, seed)
+    }
+
+    /// The stop of this context, for work under it that cannot say so itself.
+    pub(crate) fn stop_error(&self, phase: Phase) -> Stopped {
+        self.stop_error_of(self.cause().unwrap_or(Cause::Abandoned), phase)
+    }
+
+    pub(crate) fn stop_error_of(&self, cause: Cause, phase: Phase) -> Stopped {
+        let frame = Frame::of(self.node());
+        let location = frame.operation().location;
+        frame.stop_error(cause, phase, Deadline::now(), location, current::path())
     }
 
     /// Runs a future under this context, beside whatever context polls it: the earlier deadline and either
@@ -236,8 +283,10 @@ impl Context {
     /// Runs work that outlives this context, in a task of its own, with a budget of its own and for a stated reason.
     ///
     /// The future is made by a closure because arguments are evaluated before a call: a future made outside would
-    /// have captured the deadline that it is to outlive. The request id is kept. Nobody waits for it: dropping the
-    /// handle does not stop it, its own budget does.
+    /// have captured the deadline that it is to outlive. The request id is kept. Nobody waits for it but a
+    /// [`Tracker`](crate::Tracker): dropping the handle does not stop it, its own budget does. What it records is in a
+    /// report of its own, not in the request's: for work that still belongs to the request see
+    /// [`critical`](Self::critical).
     ///
     /// # Panics
     /// Outside a tokio runtime, as [`tokio::spawn`] does.
@@ -251,17 +300,14 @@ impl Context {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let mut root = RootBuilder::new(reason, Location::caller())
+        let context = RootBuilder::new(reason, Location::caller())
             .budget(budget.into())
-            .mode(self.mode())
-            .overridden_as(self.node());
-        if let Some(id) = self.request_id() {
-            root = root.request_id(id);
-        }
-        let context = root.build();
+            .left_behind_by(self)
+            .build();
         tracing::debug!(target: crate::scope::TARGET, reason, "detached");
+        let held = context.node().and_then(|node| Gauge::Detached.hold(node));
         let future = context.enter(work);
-        tokio::spawn(Run::new(context.0, true, future))
+        tokio::spawn(Counted::new(Run::new(context.0, true, future), held))
     }
 
     /// What fallbacks have replaced in this request so far.

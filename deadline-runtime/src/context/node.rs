@@ -9,7 +9,6 @@
 //! * A node that ends is not cancelled: dropping one says nothing to its children.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -19,14 +18,16 @@ use super::mode::Mode;
 use super::overrides::Table;
 use super::report::{Records, Report};
 use super::signal::Signal;
+use crate::admission::{Held, Kept};
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::tasks::{Due, GRACE, Gauge, HasParts, HasQueue, Tracker};
 use crate::time::Deadline;
 
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "they have nothing to do with each other"
 )]
 pub(crate) struct Node {
     pub(crate) operation: Operation,
@@ -52,6 +53,16 @@ pub(crate) struct Node {
     outlived: AtomicBool,
     /// Somebody has, or had, a handle of it.
     handed_out: AtomicBool,
+    /// Whether scopes are counted by a tracker.
+    pub(crate) tracked: bool,
+    /// The scope that it was made for has ended.
+    pub(crate) over: AtomicBool,
+    /// How many scopes run under it, where it was made by hand.
+    pub(crate) runs: AtomicUsize,
+    /// Until when what is below it may tidy up, once that is being ended; zero before.
+    closing: AtomicU64,
+    /// Tasks and hooks, if there ever were any.
+    pub(crate) attached: OnceLock<Box<dyn HasParts>>,
     request: Request,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
@@ -97,8 +108,17 @@ pub(crate) struct Request {
     pub(crate) records: OnceLock<Box<Records>>,
     /// When the request's own scope ended.
     pub(crate) ended: OnceLock<Deadline>,
-    /// The request that a shield belongs to: what happens under the shield is recorded there.
+    /// The request that a shield, critical work or a hook belongs to: what happens there is recorded here.
     pub(crate) within: Option<Arc<Node>>,
+    /// It is work that a request left behind, not a request.
+    pub(crate) is_background: bool,
+    pub(crate) tracker: Option<Tracker>,
+    /// How long tasks and hooks may tidy up.
+    pub(crate) grace: Option<Duration>,
+    /// The hooks of stopped scopes.
+    pub(crate) due: OnceLock<Box<dyn HasQueue>>,
+    /// Slots that were taken for it, if they are still held.
+    pub(crate) slots: OnceLock<Mutex<Vec<Weak<Held>>>>,
     /// The event of its end has been sent.
     pub(crate) told: AtomicBool,
 }
@@ -112,6 +132,14 @@ impl Request {
             overrides: root.request.overrides.clone(),
             within: Some(root.clone()),
             ..Self::default()
+        }
+    }
+
+    /// The same for work that goes on by itself.
+    pub(crate) fn background(node: &Arc<Node>) -> Self {
+        Self {
+            is_background: true,
+            ..Self::within(node)
         }
     }
 }
@@ -170,6 +198,7 @@ impl Node {
         let reports = request.report || around.is_some_and(|node| node.reports);
         let overridden = request.overrides.is_some() || around.is_some_and(|node| node.overridden);
         let attempt = around.map_or(0, |node| node.attempt.load(Ordering::Relaxed));
+        let tracked = request.tracker.is_some() || around.is_some_and(|node| node.tracked);
         Self {
             operation,
             limits,
@@ -185,6 +214,11 @@ impl Node {
             attempt: AtomicU32::new(attempt),
             outlived: AtomicBool::new(false),
             handed_out: AtomicBool::new(false),
+            tracked,
+            over: AtomicBool::new(false),
+            runs: AtomicUsize::new(0),
+            closing: AtomicU64::new(0),
+            attached: OnceLock::new(),
             request,
             parent,
             key,
@@ -288,9 +322,100 @@ impl Node {
         root.request.records.get_or_init(Box::default)
     }
 
-    fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
+    pub(crate) fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
         let root = self.root_of();
         root.request.within.as_ref().unwrap_or(root)
+    }
+
+    /// What the request starts from now on takes up this slot as well.
+    pub(crate) fn keep(self: &Arc<Self>, slot: &Kept) {
+        let slots = self
+            .recording_root()
+            .request
+            .slots
+            .get_or_init(Mutex::default);
+        let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|slot| slot.strong_count() > 0);
+        slots.push(Arc::downgrade(slot));
+    }
+
+    /// The slots that its request takes up.
+    pub(crate) fn kept(self: &Arc<Self>) -> Vec<Kept> {
+        let Some(slots) = self.recording_root().request.slots.get() else {
+            return Vec::new();
+        };
+        let slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) const fn parent(&self) -> Option<&Arc<Self>> {
+        self.parent.as_ref()
+    }
+
+    /// The scope that something belongs to.
+    pub(crate) fn parent_name(&self) -> &'static str {
+        self.parent
+            .as_ref()
+            .map_or(self.operation.name, |node| node.operation.name)
+    }
+
+    /// Whether it is work that a request left behind.
+    pub(crate) fn is_background(self: &Arc<Self>) -> bool {
+        self.root_of().request.is_background
+    }
+
+    pub(crate) fn tracker(self: &Arc<Self>) -> Option<&Tracker> {
+        if !self.tracked {
+            return None;
+        }
+        self.recording_root().request.tracker.as_ref()
+    }
+
+    pub(crate) fn grace(self: &Arc<Self>) -> Duration {
+        self.recording_root().request.grace.unwrap_or(GRACE)
+    }
+
+    /// The hooks that are due in this request.
+    pub(crate) fn due(self: &Arc<Self>) -> &dyn HasQueue {
+        let due = &self.recording_root().request.due;
+        &**due.get_or_init(|| Box::<Due>::default())
+    }
+
+    /// What is below this node is being ended, until then.
+    pub(crate) fn closing_by(&self, until: Deadline) {
+        self.closing.store(until.to_bits(), Ordering::Release);
+    }
+
+    /// `until`, or the end of the grace of whatever around this node is being ended, if that comes first.
+    pub(crate) fn closes_by(&self, until: Deadline) -> Deadline {
+        let mut until = until;
+        let mut next = Some(self);
+        while let Some(node) = next {
+            if let Some(closing) = Deadline::from_bits(node.closing.load(Ordering::Acquire)) {
+                until = until.min(closing);
+            }
+            next = node.parent.as_deref();
+        }
+        until
+    }
+
+    /// Work of this request runs on without anybody to wait for it.
+    pub(crate) fn orphans(self: &Arc<Self>, gauge: Gauge, count: usize) {
+        self.records().with(|all| {
+            all.orphans += count;
+            all.orphans_running += count;
+        });
+        if let Some(tracker) = self.tracker() {
+            tracker.add(gauge, count);
+        }
+    }
+
+    pub(crate) fn orphan_ended(self: &Arc<Self>, gauge: Gauge) {
+        self.records()
+            .with(|all| all.orphans_running = all.orphans_running.saturating_sub(1));
+        if let Some(tracker) = self.tracker() {
+            tracker.sub(gauge);
+        }
     }
 
     /// The outermost scope is over, and with it the request.
@@ -321,6 +446,29 @@ impl Node {
     pub(crate) fn forget_stop(self: &Arc<Self>, stopped: &Stopped) {
         self.records().with(|all| {
             all.stop.take_if(|(last, _)| last.same_as(stopped));
+        });
+    }
+
+    /// Takes the noted stop out, so that one which is noted next is known to be of what runs next.
+    pub(crate) fn take_noted(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
+        let records = self.recording_root().request.records.get()?;
+        records.with(|all| all.stop.take())
+    }
+
+    /// Puts it back, in the place of what has been noted since.
+    pub(crate) fn renote(self: &Arc<Self>, noted: Option<(Brief, Deadline)>) {
+        if let Some(records) = self.recording_root().request.records.get() {
+            records.with(|all| all.stop = noted);
+        }
+    }
+
+    /// Puts it back as the earlier one: of those by one limit the first is kept.
+    pub(crate) fn note_again(self: &Arc<Self>, noted: Option<(Brief, Deadline)>) {
+        let Some(earlier) = noted else { return };
+        self.records().with(|all| match &all.stop {
+            Some((later, _))
+                if earlier.0.deadline.is_none() || later.deadline != earlier.0.deadline => {}
+            _ => all.stop = Some(earlier),
         });
     }
 
@@ -366,6 +514,9 @@ impl Node {
             scopes: all.scopes.clone(),
             omitted: all.omitted,
             unbounded: all.unbounded,
+            orphans: all.orphans,
+            orphans_running: all.orphans_running,
+            after_stop: all.after_stop.clone(),
             missing: all.missing.clone(),
         });
         // They are recorded when they end; read in the order in which they started, the outer one first.
@@ -377,6 +528,17 @@ impl Node {
 
     fn children(&self) -> MutexGuard<'_, Slab<Weak<Self>>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The root of the request, also of what is shielded from its cancel.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn request(self: &Arc<Self>) -> &Arc<Self> {
+        self.recording_root()
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(crate) fn trip(self: &Arc<Self>) -> &crate::trip::Trip {
+        &self.recording_root().trip
     }
 
     #[cfg(any(feature = "test-util", all(test, deadline_loom)))]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::stop::{Brief, Cause};
+use crate::tasks::AfterStopRecord;
 use crate::time::{Deadline, Short};
 
 /// More scopes than this are counted, not kept: a request must not cost memory without bound.
@@ -99,6 +100,12 @@ pub struct Report {
     pub unbounded: usize,
     /// What fallbacks replaced.
     pub missing: Vec<Missing>,
+    /// Tasks and blocking closures that went on after the scope which had started them was over.
+    pub orphans: usize,
+    /// Those of them that still run.
+    pub orphans_running: usize,
+    /// The after-stop hooks that were due, in the order in which they ended.
+    pub after_stop: Vec<AfterStopRecord>,
 }
 
 impl fmt::Display for Report {
@@ -162,6 +169,16 @@ impl fmt::Display for Report {
         for missing in &self.missing {
             writeln!(f, "  missing: {} ({})", missing.operation, missing.cause)?;
         }
+        for hook in &self.after_stop {
+            writeln!(f, "  after the stop: {hook}")?;
+        }
+        if self.orphans > 0 {
+            writeln!(
+                f,
+                "  orphans: {}, of which {} still run",
+                self.orphans, self.orphans_running
+            )?;
+        }
         Ok(())
     }
 }
@@ -182,6 +199,9 @@ pub(crate) struct Collected {
     pub(crate) omitted: usize,
     pub(crate) unbounded: usize,
     pub(crate) missing: Vec<Missing>,
+    pub(crate) orphans: usize,
+    pub(crate) orphans_running: usize,
+    pub(crate) after_stop: Vec<AfterStopRecord>,
     /// The stop that became an error and has not been replaced by a fallback, and when it did.
     pub(crate) stop: Option<(Brief, Deadline)>,
 }
@@ -201,6 +221,14 @@ impl Records {
         self.with(|all| {
             if all.missing.len() < KEPT {
                 all.missing.push(missing);
+            }
+        });
+    }
+
+    pub(crate) fn after_stop(&self, record: AfterStopRecord) {
+        self.with(|all| {
+            if all.after_stop.len() < KEPT {
+                all.after_stop.push(record);
             }
         });
     }

@@ -3,12 +3,14 @@
 use std::num::NonZeroU32;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::handle::Context;
 use super::mode::Mode;
 use super::node::{Limits, Node, Request, Seed};
 use super::overrides::{Overrides, Table};
 use crate::scope::Operation;
+use crate::tasks::Tracker;
 use crate::time::{Budget, Deadline};
 
 /// Describes the context of a new request, for whoever receives one: a server layer, a job worker, a test.
@@ -38,6 +40,9 @@ pub struct RootBuilder {
     report: bool,
     overrides: Option<Arc<Table>>,
     attempt: Option<NonZeroU32>,
+    tracker: Option<Tracker>,
+    grace: Option<Duration>,
+    background: bool,
 }
 
 impl RootBuilder {
@@ -53,6 +58,9 @@ impl RootBuilder {
             report: false,
             overrides: None,
             attempt: None,
+            tracker: None,
+            grace: None,
+            background: false,
         }
     }
 
@@ -99,20 +107,45 @@ impl RootBuilder {
         self
     }
 
-    pub(crate) fn overridden_as(mut self, node: Option<&Arc<Node>>) -> Self {
-        self.overrides = node.and_then(|node| node.overrides().cloned());
-        self
-    }
-
     /// The number of the attempt that the caller makes, if it repeats what fails; see [`Context::attempt`].
     pub fn attempt(mut self, attempt: Option<NonZeroU32>) -> Self {
         self.attempt = attempt;
         self
     }
 
+    /// Counts what runs for this request, so that a shutdown can wait for it; everything below has it.
+    pub fn tracker(mut self, tracker: &Tracker) -> Self {
+        self.tracker = Some(tracker.clone());
+        self
+    }
+
+    /// How long tasks may tidy up when the scope that spawned them ends, and hooks after a stop; 100 ms if nothing is said.
+    /// Tasks get no more of it than is left to their scope's hard deadline.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// Goes on with what a descendant of `context` inherits, for work that a request leaves behind.
+    pub(crate) fn left_behind_by(mut self, context: &Context) -> Self {
+        self.background = true;
+        self.mode = context.mode();
+        self.request_id = context.request_id();
+        if let Some(node) = context.node() {
+            self.tracker = node.tracker().cloned();
+            self.grace = Some(node.grace());
+            self.overrides = node.overrides().cloned();
+        }
+        self
+    }
+
     /// The context.
     #[must_use]
     pub fn build(self) -> Context {
+        Context::from_node(self.node())
+    }
+
+    pub(crate) fn node(self) -> Arc<Node> {
         let started = self.started.unwrap_or_else(Deadline::now);
         let operation = Operation::new(self.operation, self.location, self.budget);
         let own = self
@@ -134,12 +167,15 @@ impl RootBuilder {
             id: self.request_id,
             report: self.report,
             overrides: self.overrides,
+            tracker: self.tracker,
+            grace: self.grace,
+            is_background: self.background,
             ..Request::default()
         };
         let node = Node::root(seed, request);
         if let Some(attempt) = self.attempt {
             node.set_attempt(attempt);
         }
-        Context::from_node(node)
+        node
     }
 }

@@ -1,6 +1,6 @@
 //! What the dearest way through a body takes.
 
-use super::price::Price;
+use super::price::{Price, larger};
 use super::slots::Declared;
 use super::step::Step;
 
@@ -158,8 +158,4 @@ const fn dearer(left: Option<u64>, right: Option<u64>) -> Option<u64> {
         (Some(sum), None) | (None, Some(sum)) => Some(sum),
         (None, None) => None,
     }
-}
-
-const fn larger(left: u64, right: u64) -> u64 {
-    if right > left { right } else { left }
 }

@@ -12,6 +12,8 @@
 //! ```
 
 use super::limits::Limits;
+use super::price::Price;
+use super::slots::Declared;
 use super::text::Text;
 use super::trace::{Line, Trace};
 
@@ -39,12 +41,10 @@ pub(super) const fn too_much(limits: &Limits, sum: u64, trace: &Trace) -> ! {
         let Line { name, price } = trace.line(index);
         row(&mut text, " ", price.sum, width);
         text.name(name);
+        longest_of(&mut text, price.parts);
         if price.times != 1 || price.backoffs > 0 {
-            text.push(" (").number(price.times).push(" × ");
-            text.figure(price.each);
-            if price.backoffs > 0 {
-                text.push(" + ").figure(price.backoffs).push(" of backoff");
-            }
+            text.push(" (");
+            attempts(&mut text, &price);
             text.push(")");
         }
         if price.is_planned() {
@@ -60,6 +60,39 @@ pub(super) const fn too_much(limits: &Limits, sum: u64, trace: &Trace) -> ! {
     row(&mut text, "=", needed, width);
     text.push("in all\n\n").push(WAYS_OUT);
     panic!("{}", text.as_str())
+}
+
+/// `2 × 300ms + 5ms of backoff`.
+const fn attempts(text: &mut Text, price: &Price) {
+    text.number(price.times).push(" × ").figure(price.each);
+    if price.backoffs > 0 {
+        text.push(" + ").figure(price.backoffs).push(" of backoff");
+    }
+}
+
+/// ` (the longest of 400ms, 2 × 100ms)`.
+const fn longest_of(text: &mut Text, parts: &[Declared]) {
+    let mut written = 0;
+    let mut index = 0;
+    while index < parts.len() {
+        if let Some(price) = Price::declared(parts[index]) {
+            text.push(if written == 0 {
+                " (the longest of "
+            } else {
+                ", "
+            });
+            if price.times == 1 {
+                text.figure(price.sum);
+            } else {
+                attempts(text, &price);
+            }
+            written += 1;
+        }
+        index += 1;
+    }
+    if written > 0 {
+        text.push(")");
+    }
 }
 
 #[track_caller]

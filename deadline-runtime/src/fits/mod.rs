@@ -1,6 +1,7 @@
 //! Whether the calls in a function fit its budget, decided while it is compiled.
 //!
 //! * [`slots`]: what each awaited call declares, found by type inference.
+//! * [`longest`]: the figure of what runs side by side.
 //! * [`step`]: the control flow of a body, as the attribute wrote it down.
 //! * [`price`] and [`costs`]: what a call counts, and the dearest way through the body.
 //! * [`trace`]: which calls are on it.
@@ -12,6 +13,7 @@
 
 mod costs;
 mod limits;
+mod longest;
 mod message;
 mod price;
 mod slots;
@@ -20,5 +22,9 @@ mod text;
 mod trace;
 
 pub use self::limits::{Fit, Fits, Limits};
-pub use self::slots::{Declares, Many, Slot, Slots, call, calls, counts, many_calls, nothing};
+pub use self::longest::Longest;
+pub use self::slots::{
+    Counts, Declares, Many, Slot, Slots, call, calls, counted, covers, many_calls, nothing,
+    uncounted,
+};
 pub use self::step::Step;

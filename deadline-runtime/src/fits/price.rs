@@ -12,6 +12,8 @@ pub(super) struct Price {
     pub(super) backoffs: u64,
     /// The most that the callee may take.
     pub(super) cap: u64,
+    /// What it is the longest of.
+    pub(super) parts: &'static [Declared],
 }
 
 impl Price {
@@ -24,6 +26,7 @@ impl Price {
             each: millis,
             backoffs: 0,
             cap,
+            parts: &[],
         }
     }
 
@@ -35,6 +38,7 @@ impl Price {
             each,
             backoffs,
             cap: sum,
+            parts: &[],
         }
     }
 
@@ -48,7 +52,30 @@ impl Price {
                 each,
                 backoffs,
             } => Some(Self::times(each, times, backoffs)),
+            Declared::Longest(parts) => Self::longest(parts),
         }
+    }
+
+    /// The longest normal run, and the longest that one of them may take.
+    const fn longest(parts: &'static [Declared]) -> Option<Self> {
+        let (mut sum, mut cap) = (0, 0);
+        let mut counts = false;
+        let mut index = 0;
+        while index < parts.len() {
+            if let Some(part) = Self::declared(parts[index]) {
+                counts = true;
+                sum = larger(sum, part.sum);
+                cap = larger(cap, part.cap);
+            }
+            index += 1;
+        }
+        if !counts {
+            return None;
+        }
+        Some(Self {
+            parts,
+            ..Self::of(sum, cap)
+        })
     }
 
     /// What a `#[budget]` says; a call stands for a constant.
@@ -72,4 +99,8 @@ impl Price {
     pub(super) const fn is_planned(&self) -> bool {
         self.cap != self.sum
     }
+}
+
+pub(super) const fn larger(left: u64, right: u64) -> u64 {
+    if right > left { right } else { left }
 }

@@ -1,45 +1,95 @@
 //! What each awaited call declares.
 //!
-//! `let call_0 = call();` makes a slot of a type that is not known yet. Where the call is awaited, the budget in its
+//! `let call_0 = call(0, 0);` makes a slot of types that are not known yet. Where the call is awaited, the budget in its
 //! future's type becomes the slot's; a future that declares nothing makes it `()`. rustc shows these types under the
 //! message, so they are short.
+//!
+//! # How the compiler decides
+//!
+//! Rust has no "unless it is implemented". Two impls overlap instead: one for every future, and one for futures that
+//! declare something. Which is meant is said by an integer type that is a parameter of the trait, and inferred from a literal.
+//! For a future that declares nothing the first impl is the only one, and the literal becomes a `u8`. For any other both
+//! apply and rustc waits; when all of the body is known and nothing has decided, an integer literal becomes an `i32`: the second.
+//! Nothing has to be known at the await itself, so that a type which is found later is no error; and no method is looked
+//! up, so that no trait in scope can be in the way.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use super::limits::Fit;
-use crate::figure::{Attempts, Millis};
+use super::price::{Price, larger};
+use crate::figure::{Attempts, Budgeted, Millis};
 use crate::scope::Spec;
 
-/// The place of one figure. It has no size.
+/// The place of one figure: how its future meets a stop, whether it counts, and what it declares. It has no size.
 #[derive(Debug)]
-pub struct Slot<D>(PhantomData<fn() -> D>);
+pub struct Slot<M, C, D>(PhantomData<Types<M, C, D>>);
 
-impl<D> Clone for Slot<D> {
+/// Such that a slot can be sent wherever it is.
+type Types<M, C, D> = fn() -> (M, C, D);
+
+impl<M, C, D> Clone for Slot<M, C, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<D> Copy for Slot<D> {}
+impl<M, C, D> Copy for Slot<M, C, D> {}
 
-/// A slot for one call.
+/// A slot that has been decided passes for one that has been decided the other way.
+impl<C, D> Deref for Slot<u8, C, D> {
+    type Target = Slot<i32, C, D>;
+
+    fn deref(&self) -> &Slot<i32, C, D> {
+        &Slot(PhantomData)
+    }
+}
+
+/// A slot for one call, by two literals whose types are found later.
 #[must_use]
 #[inline(always)]
-pub const fn call<D>() -> Slot<D> {
+pub const fn call<M: Copy, C: Copy, D>(_: M, _: C) -> Slot<M, C, D> {
+    Slot(PhantomData)
+}
+
+/// The slot of a call that does not count.
+#[must_use]
+#[inline(always)]
+pub const fn uncounted<M: Copy>(_: M) -> Slot<M, u8, ()> {
     Slot(PhantomData)
 }
 
 /// The slot of a call that is not there, because of a `#[cfg]`.
 #[must_use]
 #[inline(always)]
-pub const fn nothing() -> Slot<()> {
+pub const fn nothing() -> Slot<u8, u8, ()> {
     Slot(PhantomData)
+}
+
+/// Futures that declare a `Figure`, in the way `C`.
+pub trait Counts<C> {
+    /// What is declared.
+    type Figure;
+}
+
+impl<F> Counts<u8> for F {
+    type Figure = ();
+}
+
+impl<F: Budgeted<Budget: Declares>> Counts<i32> for F {
+    type Figure = F::Budget;
+}
+
+/// Notes in the call's slot what its future declares.
+#[inline(always)]
+pub fn counted<F: Counts<C, Figure = D>, M, C, D>(_: Slot<M, C, D>, future: F) -> F {
+    future
 }
 
 /// Notes in a slot what a `#[budget]` with a constant is.
 #[must_use]
 #[inline(always)]
-pub const fn counts<B>(_: Slot<B>, spec: &'static Spec<B>) -> &'static Spec<B> {
+pub const fn covers<B>(_: Slot<i32, i32, B>, spec: &'static Spec<B>) -> &'static Spec<B> {
     spec
 }
 
@@ -86,7 +136,7 @@ impl Slots for () {
     type Declared = ();
 }
 
-impl<D> Slots for Slot<D> {
+impl<M, C, D> Slots for Slot<M, C, D> {
     type Declared = D;
 }
 
@@ -109,6 +159,8 @@ pub enum Declared {
         each: u64,
         backoffs: u64,
     },
+    /// They run at the same time.
+    Longest(&'static [Declared]),
     Several {
         all: &'static [Declared],
         count: usize,
@@ -121,6 +173,23 @@ impl Declared {
             Self::Several { count, .. } => *count,
             _ => 1,
         }
+    }
+
+    /// The most that any of the calls may take.
+    pub(super) const fn largest_cap(&self) -> u64 {
+        let Self::Several { all, .. } = self else {
+            return match Price::declared(*self) {
+                Some(price) => price.cap,
+                None => 0,
+            };
+        };
+        let mut largest = 0;
+        let mut index = 0;
+        while index < all.len() {
+            largest = larger(largest, all[index].largest_cap());
+            index += 1;
+        }
+        largest
     }
 
     /// That of the call with this number.

@@ -92,6 +92,7 @@
 //! }
 //! ```
 
+mod admission;
 mod answer;
 mod client;
 pub mod codec;
@@ -101,8 +102,10 @@ pub mod header;
 mod policy;
 mod request_id;
 mod server;
+mod shutdown;
 mod status;
 
+pub use self::admission::{AdmissionLayer, Admitted, AdmittedBody, AdmittedFuture};
 pub use self::client::{
     InboundBody, InternalHosts, PropagateDeadline, PropagateDeadlineLayer, PropagateFuture,
     ResponseExt,
@@ -112,6 +115,9 @@ pub use self::server::{
     DeadlineLayer, DeadlineService, FinishFuture, FinishOnDisconnect, FinishOnDisconnectLayer,
     RequestBody, ResponseBody, ResponseFuture,
 };
+#[cfg(feature = "serve")]
+pub use self::shutdown::serve;
+pub use self::shutdown::{Shutdown, ShutdownReport};
 pub use self::status::status;
 
 #[cfg(feature = "axum")]

@@ -18,6 +18,7 @@ pub fn checkpoint() -> Option<Stopped> {
 }
 
 fn at(location: &'static Location<'static>) -> Option<Stopped> {
+    crate::trip::tick();
     crate::trip::count();
     current::with_below(|frame, below| {
         let cause = frame.stopped(Deadline::now)?;

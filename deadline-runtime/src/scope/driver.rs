@@ -12,6 +12,7 @@ use pin_project_lite::pin_project;
 use super::timer::Timer;
 use crate::context::Place;
 use crate::context::node::Node;
+use crate::stop::Limit;
 use crate::time::Deadline;
 
 pin_project! {
@@ -25,6 +26,8 @@ pin_project! {
         // until it takes it back.
         holders: u32,
         held: Option<Deadline>,
+        // Whose limit the scope's end is, where that is not its node's.
+        limit: Option<Limit>,
         // The end of the scope's cleanup.
         tidy_until: Option<Deadline>,
     }
@@ -80,6 +83,15 @@ impl Driver {
 
     pub(super) fn held(&self) -> Option<Deadline> {
         self.held
+    }
+
+    #[cfg(feature = "stream")]
+    pub(super) fn set_limit(self: Pin<&mut Self>, limit: Option<Limit>) {
+        *self.project().limit = limit;
+    }
+
+    pub(super) fn limit(&self) -> Option<Limit> {
+        self.limit
     }
 
     pub(super) fn tidy_until(self: Pin<&mut Self>, until: Deadline) {

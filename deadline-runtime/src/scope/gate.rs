@@ -1,6 +1,7 @@
-//! [`Gated`]: an await of a future that knows nothing of deadlines.
+//! [`gate`]: an await in a scope.
 
 use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{self, Poll};
@@ -9,75 +10,137 @@ use pin_project_lite::pin_project;
 
 use crate::context::current;
 use crate::figure::Budgeted;
-use crate::fits::{Declares, Slot};
+use crate::fits::{Counts, Slot};
 use crate::time::Deadline;
 
-/// An awaited future. Annotated ones pass as they are, because they test the context themselves; all others get a gate.
+/// A value whose meaning depends on its type.
 #[derive(Debug)]
-pub struct At<F>(pub F);
+pub struct At<T>(pub T);
 
-impl<F: Budgeted> At<F> {
-    /// The future itself.
-    #[inline(always)]
-    pub fn deadline_gate(self) -> F {
-        self.0
+/// Puts the gate in front of an awaited future, and notes in the call's slot what it declares.
+///
+/// The slot comes twice. Where the compiler is still waiting for a reason to take one of the impls of [`Meets`], the
+/// reference decides for annotated futures, because it fits at once; where it has decided for the other, the reference is one
+/// by `Deref`. An annotated future is therefore awaited as it is: a wrapper around each would cost a chain of calls every
+/// fifth of its levels under rustc's recursion limit.
+#[inline(always)]
+#[track_caller]
+pub fn gate<F, M, C, D>(_: Slot<M, C, D>, future: F, _: &Slot<i32, C, D>) -> F::Gated
+where
+    F: Meets<M> + Counts<C, Figure = D>,
+{
+    future.meets(Location::caller())
+}
+
+/// The same for a future whose type may be known only behind the await. It is wrapped, so that what it yields is known.
+#[inline(always)]
+#[track_caller]
+pub fn gate_later<F, M, C, D>(_: Slot<M, C, D>, future: F) -> Later<F, M>
+where
+    F: Meets<M> + Counts<C, Figure = D>,
+{
+    Later {
+        future,
+        location: Location::caller(),
+        met: PhantomData,
     }
 }
 
-impl<F: Budgeted<Budget: Declares>> At<F> {
-    /// Notes in the call's slot what the future declares.
-    #[must_use]
-    #[inline(always)]
-    pub fn deadline_counts(self, _: Slot<F::Budget>) -> Self {
-        self
-    }
-}
-
-/// The future itself, for whoever awaits it.
-impl<F: IntoFuture> IntoFuture for At<F> {
-    type Output = F::Output;
-    type IntoFuture = F::IntoFuture;
-
-    #[inline(always)]
-    fn into_future(self) -> F::IntoFuture {
-        self.0.into_future()
-    }
-}
-
-/// The same for futures that are not annotated, or declare nothing that could be added up.
-pub trait Leaf: Sized {
-    /// The gated future.
+/// Awaited expressions that meet a stop in the way `M`.
+pub trait Meets<M>: Sized {
+    /// What is awaited.
     type Gated;
-    /// Notes that nothing is declared.
-    #[must_use]
-    #[inline(always)]
-    fn deadline_counts(self, _: Slot<()>) -> Self {
-        self
-    }
-    /// Puts the gate around it.
-    fn deadline_gate(self) -> Self::Gated;
+    #[doc(hidden)]
+    fn meets(self, location: &'static Location<'static>) -> Self::Gated;
 }
 
-impl<F: IntoFuture> Leaf for At<F> {
-    type Gated = Gated<F::IntoFuture>;
+/// Any future may be kept from its begin.
+impl<F> Meets<u8> for F {
+    type Gated = Gated<F>;
 
     #[inline(always)]
-    #[track_caller]
-    fn deadline_gate(self) -> Gated<F::IntoFuture> {
+    fn meets(self, location: &'static Location<'static>) -> Gated<F> {
         Gated {
-            future: self.0.into_future(),
-            location: Location::caller(),
+            future: self,
+            location,
+        }
+    }
+}
+
+/// Annotated ones pass, because they test the context themselves.
+impl<F: Budgeted> Meets<i32> for F {
+    type Gated = F;
+
+    #[inline(always)]
+    fn meets(self, _: &'static Location<'static>) -> F {
+        self
+    }
+}
+
+/// An expression in front of its `.await`. That it is a future is asked for there alone, so that rustc says it once.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+#[derive(Debug)]
+pub struct Gated<F> {
+    future: F,
+    location: &'static Location<'static>,
+}
+
+impl<F: IntoFuture> IntoFuture for Gated<F> {
+    type Output = F::Output;
+    type IntoFuture = Gate<F::IntoFuture>;
+
+    #[inline(always)]
+    fn into_future(self) -> Self::IntoFuture {
+        Gate {
+            future: self.future.into_future(),
+            location: self.location,
             open: false,
         }
     }
 }
 
-/// Found for what is no future at all, so that rustc says of the value itself that it is none.
-impl<F> Leaf for &At<F> {
-    type Gated = Gated<F>;
+/// The same before it is known how it meets a stop.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+#[derive(Debug)]
+pub struct Later<F, M> {
+    future: F,
+    location: &'static Location<'static>,
+    met: PhantomData<fn() -> M>,
+}
 
-    fn deadline_gate(self) -> Gated<F> {
-        unreachable!("the program does not compile")
+impl<F, M> IntoFuture for Later<F, M>
+where
+    F: IntoFuture + Meets<M>,
+    F::Gated: IntoFuture<Output = F::Output>,
+{
+    type Output = F::Output;
+    type IntoFuture = Known<<F::Gated as IntoFuture>::IntoFuture, F::Output>;
+
+    #[inline(always)]
+    fn into_future(self) -> Self::IntoFuture {
+        Known {
+            future: self.future.meets(self.location).into_future(),
+            yields: PhantomData,
+        }
+    }
+}
+
+pin_project! {
+    /// Yields a `T`, whatever it is.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Known<G, T> {
+        #[pin]
+        future: G,
+        yields: PhantomData<fn() -> T>,
+    }
+}
+
+impl<T, G: Future<Output = T>> Future for Known<G, T> {
+    type Output = T;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<T> {
+        self.project().future.poll(cx)
     }
 }
 
@@ -85,7 +148,7 @@ pin_project! {
     /// Does not begin work that nobody has time for: in a scope that is stopped it stays pending without polling its
     /// future, and the scope then drops its body and makes the error.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Gated<F> {
+    pub struct Gate<F> {
         #[pin]
         future: F,
         location: &'static Location<'static>,
@@ -93,7 +156,7 @@ pin_project! {
     }
 }
 
-impl<F: Future> Future for Gated<F> {
+impl<F: Future> Future for Gate<F> {
     type Output = F::Output;
 
     #[inline]

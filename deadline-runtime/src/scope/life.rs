@@ -8,6 +8,8 @@
 //!  Refused ──▶ Ended  Ended                   Ended         Ended
 //!
 //!              Running ──stop seen──▶ Tidying (with `cleanup`) ──end of cleanup──▶ Ended
+//!
+//!   (body dropped) Ended ──it has tasks──▶ Leaving ──all joined or given up──▶ Ended
 //! ```
 //!
 //! The body is always polled first, then cause and clock are tested: a value that is ready is a value. The clock is
@@ -56,6 +58,29 @@ pub(super) enum Dropped {
 /// A scope whose frame is in place. However the poll ends, by a panic too, the scope has its node back.
 pub(super) struct Running<'a>(Option<&'a mut State>);
 
+/// A scope that was stopped, while its body is dropped. If that panics, what hangs on the scope is seen to all the same.
+pub(super) struct Dropping<'a>(Running<'a>);
+
+impl<'a> Dropping<'a> {
+    pub(super) fn of(state: &'a mut State) -> Self {
+        Self(Running::again(state))
+    }
+
+    /// The body is gone.
+    pub(super) fn done(mut self) {
+        self.0.leave();
+    }
+}
+
+impl Drop for Dropping<'_> {
+    fn drop(&mut self) {
+        if let Some(state) = self.0.0.take() {
+            state.leave();
+            state.gone(true);
+        }
+    }
+}
+
 impl<'a> Running<'a> {
     /// Of a scope that has [begun](State::begin) a poll.
     #[inline]
@@ -71,6 +96,13 @@ impl<'a> Running<'a> {
 
     pub(super) fn leave(&mut self) -> Option<Arc<Node>> {
         self.0.take()?.leave()
+    }
+
+    /// Until when the tasks of the scope are waited for.
+    pub(super) fn leave_until(&mut self, until: Option<Deadline>) {
+        if let Some(state) = &mut self.0 {
+            state.leave_until(until);
+        }
     }
 
     #[inline]
@@ -185,6 +217,7 @@ impl State {
             match admission.refusal {
                 None if !admission.unbounded => {
                     state.phase = Phase::Running;
+                    state.begun();
                     state.push(stack, poller, admission.also);
                     Ok(())
                 }
@@ -199,9 +232,11 @@ impl State {
         }
         let Some(cause) = refusal else {
             self.phase = Phase::Running;
+            self.begun();
             self.enter(poller);
             return Poll::Ready(Ok(()));
         };
+        self.flags.set(Flag::Attends, false);
         self.cause = Some(cause);
         let earlier = current::with(|outer| {
             outer.seen.refusals += 1;
@@ -318,6 +353,13 @@ impl State {
                     },
                 }
             }
+            // Leaving: the tasks are cut off by the clock of their own end, not here. Ancestors wait for that as they do
+            // for a shield.
+            Phase::Leaving => {
+                let until = self.driver().tidies_until();
+                frame.seen.hold = frame.seen.hold.max(until);
+                self.wait(frame, outer, until)
+            }
             // Tidying → Ended at the end of the cleanup.
             Phase::Tidying => match self.driver().tidies_until() {
                 Some(until) if now < until => {
@@ -379,6 +421,16 @@ impl State {
             stop => stop,
         });
         self.end(outcome::Ended::Dropped(cause.unwrap_or(Cause::Abandoned)));
+        self.cause = cause;
+        self.gone(true);
+    }
+
+    /// Ended → Leaving.
+    pub(super) fn leave_until(&mut self, until: Option<Deadline>) {
+        self.phase = Phase::Leaving;
+        if let Some(until) = until {
+            self.driver().tidy_until(until);
+        }
     }
 
     /// A refusal that was held back for one turn is a refusal all the same.
@@ -392,11 +444,16 @@ impl State {
     fn end(&mut self, how: outcome::Ended<'_>) {
         self.phase = Phase::Ended;
         outcome::record(self, how);
+        self.over();
+    }
+
+    /// Nothing holds here and nothing is waited for any more.
+    pub(super) fn over(&mut self) {
+        self.phase = Phase::Ended;
         if self.flags.has(Flag::Told) {
             self.flags.set(Flag::Told, false);
             current::with(|outer| outer.seen.holders -= 1);
         }
-        // Nothing is waited for any more.
         self.driver = None;
     }
 }

@@ -88,7 +88,10 @@ impl Limit {
 pin_project! {
     /// An await under a cap.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Limited<F> {
+    pub struct Limited<F>
+    where
+        F: Future,
+    {
         #[pin]
         scoped: Scoped<F, ()>,
     }
@@ -114,7 +117,10 @@ impl<F: Future> Future for Limited<F> {
 pin_project! {
     /// An await under a cap whose miss is replaced.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct LimitedOrMissed<F> {
+    pub struct LimitedOrMissed<F>
+    where
+        F: Future,
+    {
         #[pin]
         limited: Limited<F>,
     }

@@ -2,10 +2,12 @@
 //!
 //! * [`operation`]: what is declared about a scope.
 //! * [`state`]: what a scope is, apart from its body.
-//! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it waits.
+//! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it
+//!   waits, [`leave`] how it waits for what it has spawned.
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
+//! * `series`: the scope of a stream, which yields many values.
 //! * [`gate`], [`mod@guard`], [`mod@checkpoint`]: where a running body meets a stop.
 
 mod admission;
@@ -14,6 +16,7 @@ mod checkpoint;
 mod driver;
 mod gate;
 mod guard;
+mod leave;
 mod life;
 mod limit;
 mod operation;
@@ -21,18 +24,26 @@ mod outcome;
 mod pending;
 mod run;
 mod scoped;
+#[cfg(feature = "stream")]
+mod series;
 mod shield;
 mod state;
 mod timer;
 
 pub use self::checkpoint::{checkpoint, instead, returns, stop};
 pub(crate) use self::driver::Driver;
-pub use self::gate::{At, Gated, Leaf};
+pub use self::gate::{At, Gate, Gated, Known, Later, Meets, gate, gate_later};
 pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
 pub(crate) use self::outcome::TARGET;
+pub(crate) use self::run::Attended;
 pub use self::run::Run;
-pub use self::scoped::{Carry, CarryBy, Fallback, OnStop, Parent, Scoped};
+pub use self::scoped::{
+    Carry, CarryBy, Fallback, HandsOut, Holds, Joining, OnStop, Parent, Scoped,
+};
+#[cfg(feature = "stream")]
+pub(crate) use self::series::Series;
 pub use self::shield::Shield;
+pub(crate) use self::timer::Timer;

@@ -6,7 +6,7 @@ use std::task;
 
 use super::driver::Driver;
 use super::life::Turn;
-use super::state::{Flag, State};
+use super::state::{Flag, Phase, State};
 use crate::context::current::{self, Frame};
 use crate::context::node::Node;
 use crate::stop::Cause;
@@ -112,7 +112,8 @@ impl State {
             cx.waker().wake_by_ref();
         }
         if wake.drive {
-            let noticed = self.cause.is_some();
+            // A scope that has ended and waits for its tasks is not concerned by a cancel.
+            let noticed = self.cause.is_some() || self.phase == Phase::Leaving;
             let node = self.node.as_ref().filter(|_| wake.watch);
             self.driver
                 .get_or_insert_with(|| Box::pin(Driver::default()))

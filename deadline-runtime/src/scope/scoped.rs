@@ -3,12 +3,14 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::{LockResult, Mutex, PoisonError};
 use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
 use super::checkpoint::missed_by;
-use super::life::{Dropped, Next, Running};
+use super::leave::{HandedOut, Held, Hold, Leave};
+use super::life::{Dropped, Dropping, Next, Running};
 use super::operation::Spec;
 use super::state::{Flag, State};
 use crate::context::Context;
@@ -26,6 +28,7 @@ pin_project! {
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub enum Scoped<F, B, K = Carry>
     where
+        F: Future,
         K: Keep,
     {
         /// Not over yet.
@@ -36,14 +39,25 @@ pin_project! {
             body: F,
             budget: PhantomData<fn() -> B>,
         },
+        /// The body is gone, and what it has spawned is being joined.
+        Leaving {
+            leave: LeaveOf<F, K>,
+        },
         /// Polled to its end.
         Over,
     }
 
-    impl<F, B, K: Keep> PinnedDrop for Scoped<F, B, K> {
+    impl<F: Future, B, K: Keep> PinnedDrop for Scoped<F, B, K> {
         fn drop(mut this: Pin<&mut Self>) {
-            let Place::Alive { state, .. } = this.as_mut().project() else {
-                return;
+            let state = match this.as_mut().project() {
+                Place::Alive { state, .. } => state,
+                Place::Leaving { leave } => {
+                    if let Some(leave) = leave.take() {
+                        unlocked(leave.into_inner()).dropped();
+                    }
+                    return;
+                }
+                Place::Over => return,
             };
             match state.dropped() {
                 // Its end has been seen to.
@@ -71,13 +85,21 @@ pin_project! {
 /// The body's value or the stop.
 pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
 
+/// Boxed because it is rare: a scope that has no tasks is no larger for it. Behind a lock that is never taken, so that it is
+/// `Sync` and unwind safe and the scope can be as its body is.
+type LeaveOf<F, K> = Option<Box<Mutex<Leave<<K as Keep>::Hold<<F as Future>::Output>, K>>>>;
+
+pub(super) fn unlocked<T>(inner: LockResult<T>) -> T {
+    inner.unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What is left of a scope when its body is gone.
 pub(super) struct Remains<K> {
     pub(super) state: State,
     on_stop: K,
 }
 
-impl<F, B, K: Keep> Scoped<F, B, K> {
+impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     #[inline(always)]
     pub(super) fn of(state: State, on_stop: K, body: F) -> Self {
         Self::Alive {
@@ -91,12 +113,26 @@ impl<F, B, K: Keep> Scoped<F, B, K> {
     pub(super) fn state_mut(&mut self) -> Option<&mut State> {
         match self {
             Self::Alive { state, .. } => Some(state),
-            Self::Over => None,
+            Self::Leaving { .. } | Self::Over => None,
+        }
+    }
+
+    pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {
+        match self.project() {
+            Place::Alive { state, .. } => Some(state),
+            Place::Leaving { .. } | Place::Over => None,
         }
     }
 }
 
 impl<F: Future, B, K: Keep> Scoped<F, B, K> {
+    #[cold]
+    fn leaving(state: State, on_stop: K, value: Result<K::Hold<F::Output>, Stopped>) -> Self {
+        Self::Leaving {
+            leave: Some(Box::new(Mutex::new(Leave::new(state, on_stop, value)))),
+        }
+    }
+
     /// Polls the scope: the body's value or the stop.
     #[inline]
     pub(super) fn run(
@@ -104,15 +140,32 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
         cx: &mut task::Context<'_>,
     ) -> Poll<(Output<F>, Remains<K>)> {
         loop {
-            let Place::Alive {
-                state,
-                on_stop,
-                body,
-                ..
-            } = self.as_mut().project()
-            else {
+            let (state, on_stop, body) = match self.as_mut().project() {
+                Place::Alive {
+                    state,
+                    on_stop,
+                    body,
+                    ..
+                } => (state, on_stop, body),
+                Place::Leaving { leave } => {
+                    let joined = match leave {
+                        Some(leave) => unlocked(leave.get_mut()).poll(cx),
+                        None => Poll::Pending,
+                    };
+                    if joined.is_pending() {
+                        return Poll::Pending;
+                    }
+                    let left = leave.take();
+                    self.set(Self::Over);
+                    let Some(left) = left else {
+                        return Poll::Pending;
+                    };
+                    let (state, on_stop, value) = unlocked(left.into_inner()).done();
+                    let value = value.map(Hold::release);
+                    return Poll::Ready((value, Remains { state, on_stop }));
+                }
                 // Polled after its end: nothing will ever come.
-                return Poll::Pending;
+                Place::Over => return Poll::Pending,
             };
             match state.begin(cx.waker()) {
                 Poll::Ready(Ok(())) => {}
@@ -129,6 +182,19 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
                 let (mut state, on_stop) = (state.take(), on_stop.take());
                 self.set(Self::Over);
                 state.completed();
+                if state.has_tasks() {
+                    match K::Hold::hold(value) {
+                        Ok(value) => {
+                            self.set(Self::leaving(state, on_stop, Ok(value)));
+                            continue;
+                        }
+                        Err(value) => {
+                            state.gone(false);
+                            return Poll::Ready((Ok(value), Remains { state, on_stop }));
+                        }
+                    }
+                }
+                state.gone(false);
                 return Poll::Ready((Ok(value), Remains { state, on_stop }));
             }
             match running.pending(cx) {
@@ -136,9 +202,14 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
                 Next::Again => {}
                 Next::End(stopped) => {
                     let (mut state, on_stop) = (state.take(), on_stop.take());
-                    let running = Running::again(&mut state);
+                    let dropping = Dropping::of(&mut state);
                     self.set(Self::Over);
-                    drop(running);
+                    dropping.done();
+                    if state.has_tasks() {
+                        self.set(Self::leaving(state, on_stop, Err(stopped)));
+                        continue;
+                    }
+                    state.gone(true);
                     return Poll::Ready((Err(stopped), Remains { state, on_stop }));
                 }
             }
@@ -148,12 +219,17 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
 
 /// What can be taken out before the body is dropped.
 pub trait Keep {
+    /// Where a value waits until what the scope has spawned is joined.
+    type Hold<T>: Hold<T>;
+
     /// Takes it out.
     #[must_use]
     fn take(&mut self) -> Self;
 }
 
 impl Keep for Carry {
+    type Hold<T> = HandedOut;
+
     #[inline]
     fn take(&mut self) -> Self {
         Self
@@ -161,6 +237,8 @@ impl Keep for Carry {
 }
 
 impl<S: Copy> Keep for CarryBy<S> {
+    type Hold<T> = HandedOut;
+
     #[inline]
     fn take(&mut self) -> Self {
         Self(self.0)
@@ -168,9 +246,33 @@ impl<S: Copy> Keep for CarryBy<S> {
 }
 
 impl<K> Keep for Fallback<K> {
+    type Hold<T> = HandedOut;
+
     #[inline]
     fn take(&mut self) -> Self {
         Self(self.0.take())
+    }
+}
+
+/// As `K`, of a scope whose value may be sent to other threads and can therefore be held back until what the scope has
+/// spawned is joined.
+#[derive(Debug)]
+pub struct Joining<K>(pub(super) K);
+
+impl<K: Keep> Keep for Joining<K> {
+    type Hold<T> = Held<T>;
+
+    #[inline]
+    fn take(&mut self) -> Self {
+        Self(self.0.take())
+    }
+}
+
+impl<T, K: OnStop<T>> OnStop<T> for Joining<K> {
+    const MISSING: bool = K::MISSING;
+
+    fn value(&mut self, stopped: Stopped) -> Option<T> {
+        self.0.value(stopped)
     }
 }
 
@@ -259,6 +361,70 @@ impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output + Copy> Scoped<F, B, C
     pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
         let state = explicit(parent, spec);
         Self::of(state, CarryBy(stop), body)
+    }
+}
+
+impl<F: Future, B: Figure, K: OnStop<F::Output>> Scoped<F, B, K> {
+    /// As `new`, with what a stop becomes.
+    #[inline(always)]
+    pub fn ending(spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
+        let state = State::ambient(&spec.operation);
+        Self::of(state, on_stop, body)
+    }
+
+    /// As `ending`, under an explicit parent.
+    #[inline(always)]
+    pub fn ending_under(parent: Parent, spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
+        let state = explicit(parent, spec);
+        Self::of(state, on_stop, body)
+    }
+}
+
+/// Finds out whether values of this type may be sent to other threads, by which of two methods of one name there is.
+pub struct Holds<T>(PhantomData<fn() -> T>);
+
+impl<T> Holds<T> {
+    /// Asks.
+    #[inline(always)]
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "part of the expansion")]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: Send> Holds<T> {
+    /// They may: a value can wait until the tasks of its function are joined.
+    #[inline(always)]
+    pub fn deadline_carry<S: FnMut(Stopped) -> T + Copy>(self, stop: S) -> Joining<CarryBy<S>> {
+        Joining(CarryBy(stop))
+    }
+
+    /// The same with a value to return when stopped.
+    #[inline(always)]
+    pub fn deadline_fall_back<K: FnOnce(Stopped) -> T>(self, value: K) -> Joining<Fallback<K>> {
+        Joining(Fallback(Some(value)))
+    }
+}
+
+/// They may not, or that cannot be known: it is handed out at once.
+pub trait HandsOut<T>: Sized {
+    /// What a stop becomes.
+    fn deadline_carry<S: FnMut(Stopped) -> T + Copy>(self, stop: S) -> CarryBy<S>;
+
+    /// The same with a value to return when stopped.
+    fn deadline_fall_back<K: FnOnce(Stopped) -> T>(self, value: K) -> Fallback<K>;
+}
+
+impl<T> HandsOut<T> for Holds<T> {
+    #[inline(always)]
+    fn deadline_carry<S: FnMut(Stopped) -> T + Copy>(self, stop: S) -> CarryBy<S> {
+        CarryBy(stop)
+    }
+
+    #[inline(always)]
+    fn deadline_fall_back<K: FnOnce(Stopped) -> T>(self, value: K) -> Fallback<K> {
+        Fallback(Some(value))
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) enum Phase {
     Yielded,
     /// Stopped, and polled on until the end of its cleanup.
     Tidying,
+    /// The body is gone; what it has spawned is being joined.
+    Leaving,
     Ended,
 }
 
@@ -78,6 +80,12 @@ pub(crate) enum Flag {
     Again = 1 << 11,
     /// The program itself asked for this limit: it holds in every mode.
     Always = 1 << 12,
+    /// The context is one made by hand: what hangs on it is seen to by whatever runs under it.
+    Attends = 1 << 13,
+    /// A tracker counts this scope.
+    Counted = 1 << 14,
+    /// And as a request.
+    CountedRequest = 1 << 15,
 }
 
 /// A set of [`Flag`]s.
@@ -184,6 +192,9 @@ impl State {
 
     /// The limit that binds.
     pub(super) fn limit(&self) -> Limit {
+        if let Some(limit) = self.driver.as_ref().and_then(|driver| driver.limit()) {
+            return limit;
+        }
         match (self.owner, &self.node) {
             (Some(owner), _) => owner.limit(),
             (None, Some(node)) => node.limit,

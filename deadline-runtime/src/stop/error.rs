@@ -88,6 +88,8 @@ pub(crate) struct Details {
     pub(crate) kept: Duration,
     /// For a refusal: what a useful run needs and what was left.
     pub(crate) needed: Option<(Duration, Duration)>,
+    /// For a next attempt that was not made: how many were.
+    pub(crate) attempts: Option<u32>,
     pub(crate) no_deadline: bool,
     pub(crate) location: &'static Location<'static>,
     pub(crate) path: Vec<PathEntry>,
@@ -110,6 +112,7 @@ impl Details {
             brief,
             kept: Duration::ZERO,
             needed: None,
+            attempts: None,
             no_deadline: false,
             location: brief.limit.location,
             path: Vec::new(),
@@ -204,6 +207,15 @@ impl Stopped {
         self
     }
 
+    /// Of a wait that is a part of the operation, by its own limit.
+    #[cfg(feature = "stream")]
+    pub(crate) fn of_a_wait(mut self, limit: Duration, since: Deadline) -> Self {
+        self.0.brief.budget = Some(limit);
+        self.0.brief.elapsed = Deadline::now().since(since);
+        self.0.kept = Duration::ZERO;
+        self
+    }
+
     /// Digs a stop out of an error and its sources.
     ///
     /// ```
@@ -247,6 +259,22 @@ impl fmt::Display for Stopped {
                 brief.cause,
                 brief.limit.location.file(),
                 brief.limit.location.line()
+            );
+        }
+        if let (Some((needs, has)), Some(attempts)) = (this.needed, this.attempts) {
+            let (which, made) = match attempts {
+                0 => ("first", String::new()),
+                1 => ("next", String::from(" after 1 attempt")),
+                made => ("next", format!(" after {made} attempts")),
+            };
+            return write!(
+                f,
+                "{} refused{made}: {}: {which} attempt would not fit: needs {}, has {}, limited by {}",
+                brief.operation,
+                brief.cause,
+                Short(needs),
+                Short(has),
+                brief.limit
             );
         }
         if let Some((needs, has)) = this.needed {

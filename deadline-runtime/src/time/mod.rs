@@ -10,6 +10,8 @@ mod wall;
 pub use self::budget::Budget;
 pub(crate) use self::budget::{Figures, SHORTEST};
 pub use self::deadline::Deadline;
+#[cfg(feature = "retry")]
+pub(crate) use self::deadline::LONGEST;
 pub(crate) use self::deadline::nanos;
 pub(crate) use self::text::Short;
 pub use self::text::{DurationError, parse_duration};

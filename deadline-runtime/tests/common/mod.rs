@@ -50,13 +50,9 @@ macro_rules! scoped_under {
 
 /// An await as the attribute writes it.
 macro_rules! await_ {
-    ($future:expr) => {{
-        #[allow(unused_imports)]
-        use common::rt::Leaf as _;
-        match ::core::future::IntoFuture::into_future($future) {
-            future => common::rt::At(future).deadline_gate().await,
-        }
-    }};
+    ($future:expr) => {
+        common::rt::gate_later(common::rt::uncounted(0), $future).await
+    };
 }
 
 /// An await of a function with `cleanup`.

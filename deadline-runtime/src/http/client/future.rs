@@ -27,7 +27,10 @@ pub(super) struct Arrival {
 pin_project! {
     /// The future of a [`PropagateDeadline`](super::PropagateDeadline).
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct PropagateFuture<F> {
+    pub struct PropagateFuture<F>
+    where
+        F: Future,
+    {
         #[pin]
         state: State<F>,
     }
@@ -35,7 +38,10 @@ pin_project! {
 
 pin_project! {
     #[project = StateProj]
-    enum State<F> {
+    enum State<F>
+    where
+        F: Future,
+    {
         Refused { error: Option<BoxError> },
         Sent { #[pin] run: Run<F>, arrival: Arrival, polled: bool },
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::{HeaderValue, Request};
+use ::http::{HeaderValue, Request, Version};
 
 use super::asked::{Asked, forget};
 use super::exchange::{Exchange, Terms};
@@ -22,7 +22,18 @@ use crate::time::{Budget, Deadline, Short, nanos};
 pub(super) struct Admission {
     pub(super) exchange: Exchange,
     /// The request is to be refused without a run.
-    pub(super) refused: Option<codec::Malformed>,
+    pub(super) refused: Option<Refusal>,
+}
+
+/// Why a request is not run at all.
+#[derive(Clone, Copy)]
+pub(super) enum Refusal {
+    Malformed(codec::Malformed),
+    /// The server is being shut down.
+    Shutdown {
+        /// The connection has to be told.
+        closes: bool,
+    },
 }
 
 impl Admission {
@@ -47,13 +58,18 @@ impl Admission {
             .mode(mode)
             .request_id(id.clone())
             .started(arrived);
+        let outer_node = outer.as_ref().and_then(Context::node);
+        let inherited = outer_node.and_then(|node| node.tracker());
+        if let Some(tracker) = shared.tracker.as_ref().or(inherited) {
+            root = root.tracker(tracker);
+        }
         let mut refused = None;
         if mode != Mode::Off {
             let mut asked = Asked::of(policy, request.headers(), terms.grpc.is_some());
             if let Some(malformed) = asked.malformed {
                 match policy.on_malformed() {
                     Malformed::Reject => {
-                        refused = mode.enforces().then_some(malformed);
+                        refused = mode.enforces().then_some(Refusal::Malformed(malformed));
                         terms.would = Some(Cause::BadDeadline);
                     }
                     Malformed::Default => unreadable(malformed, shared.operation, &id),
@@ -91,6 +107,11 @@ impl Admission {
             }
         }
         let cx = root.build();
+        let open = shared.shutdown.as_ref().map(|all| all.let_in(&cx));
+        if let Some(None) = open {
+            let closes = request.version() < Version::HTTP_2;
+            refused = Some(Refusal::Shutdown { closes });
+        }
         if mode.propagates() {
             let headers = request.headers_mut();
             if policy.trusts() == Trust::Ignore {
@@ -101,7 +122,7 @@ impl Admission {
             }
         }
         request.extensions_mut().insert(cx.clone());
-        let exchange = Exchange::new(shared.clone(), cx, outer, terms);
+        let exchange = Exchange::new(shared.clone(), cx, outer, terms, open.flatten());
         Self { exchange, refused }
     }
 }

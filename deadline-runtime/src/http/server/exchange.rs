@@ -11,9 +11,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::header::CONNECTION;
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 
+use super::admission::Refusal;
 use super::event::{self, Verdict};
 use super::layer::Shared;
 use super::progress::{Progress, Stage};
@@ -22,6 +24,7 @@ use crate::context::{Context, Mode};
 use crate::http::answer::{self, Answer};
 use crate::http::codec;
 use crate::http::policy::Source;
+use crate::http::shutdown::Open;
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Phase};
 use crate::time::{Budget, Deadline, nanos};
@@ -52,6 +55,8 @@ impl Default for Terms {
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
+    /// Of a stream: the context of its head, which what its handler has spawned still has.
+    head: Option<Context>,
     pub(super) progress: Arc<Progress>,
     /// The context of a layer further out.
     outer: Option<Context>,
@@ -65,6 +70,8 @@ pub(super) struct Exchange {
     /// Every byte of the answer is out: who drops it now does not leave.
     delivered: bool,
     open: bool,
+    /// A shutdown waits for it.
+    _in_flight: Option<Open>,
 }
 
 impl Exchange {
@@ -73,11 +80,13 @@ impl Exchange {
         cx: Context,
         outer: Option<Context>,
         terms: Terms,
+        in_flight: Option<Open>,
     ) -> Self {
         Self {
             open: cx.mode() != Mode::Off,
             shared,
             cx,
+            head: None,
             progress: Arc::default(),
             outer,
             terms,
@@ -85,6 +94,7 @@ impl Exchange {
             polling: false,
             silent: None,
             delivered: false,
+            _in_flight: in_flight,
         }
     }
 
@@ -138,8 +148,30 @@ impl Exchange {
         .response(stop.cause)
     }
 
+    /// It is not to be run.
+    pub(super) fn refused(self, refusal: Refusal) -> Response<Bytes> {
+        match refusal {
+            Refusal::Malformed(malformed) => self.unreadable(malformed),
+            Refusal::Shutdown { closes } => {
+                let mut response = self.too_late();
+                if closes {
+                    let close = HeaderValue::from_static("close");
+                    response.headers_mut().insert(CONNECTION, close);
+                }
+                response
+            }
+        }
+    }
+
+    /// The server is being shut down.
+    fn too_late(mut self) -> Response<Bytes> {
+        let stop = self.brief(Cause::Shutdown, Phase::Start);
+        self.close(&stop);
+        self.answer(&stop).response(stop.cause)
+    }
+
     /// The caller's deadline cannot be read.
-    pub(super) fn refused(mut self, malformed: codec::Malformed) -> Response<Bytes> {
+    fn unreadable(mut self, malformed: codec::Malformed) -> Response<Bytes> {
         let stop = self.brief(Cause::BadDeadline, Phase::Start);
         self.close(&stop);
         Answer {
@@ -207,7 +239,8 @@ impl Exchange {
         };
         head.outlive();
         // Below the head's, so that a cancel of the request is one of its stream.
-        self.cx = Context::from_node(Node::child(head, seed));
+        let stream = Context::from_node(Node::child(head, seed));
+        self.head = Some(std::mem::replace(&mut self.cx, stream));
     }
 
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
@@ -259,9 +292,19 @@ impl Exchange {
         self.progress.enter(Stage::ResponseBody);
     }
 
+    /// Stops whatever belongs to the request; the cause is the one that was there first.
+    fn cancel(&self, cause: Cause) -> Cause {
+        self.cx.cancel(cause);
+        let cause = self.cancelled().unwrap_or(cause);
+        if let Some(head) = &self.head {
+            head.cancel(cause);
+        }
+        cause
+    }
+
     fn close(&mut self, stop: &Brief) {
         self.open = false;
-        self.cx.cancel(stop.cause);
+        self.cancel(stop.cause);
         self.say(stop, Verdict::Stopped);
     }
 
@@ -318,7 +361,7 @@ impl Drop for Exchange {
         self.open = false;
         // Ended by a layer further out, which says so itself.
         if let Some(cause) = self.outer.as_ref().and_then(Context::cause) {
-            self.cx.cancel(cause);
+            self.cancel(cause);
             return;
         }
         let cause = if self.shared.outermost && !self.polling {
@@ -326,9 +369,8 @@ impl Drop for Exchange {
         } else {
             Cause::Abandoned
         };
-        self.cx.cancel(cause);
         // What the order of events says: after the deadline nobody can leave any more.
-        let cause = self.cancelled().unwrap_or(cause);
+        let cause = self.cancel(cause);
         let stop = self.brief(cause, self.progress.stage().phase());
         self.say(&stop, Verdict::Stopped);
     }

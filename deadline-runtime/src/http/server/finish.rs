@@ -159,7 +159,10 @@ impl Drop for Counted {
 
 pin_project! {
     /// What runs in the task.
-    struct Work<F> {
+    struct Work<F>
+    where
+        F: Future,
+    {
         #[pin]
         run: Run<F>,
         // That of the request, whose client may leave.

@@ -13,7 +13,7 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::admission::Admission;
+use super::admission::{Admission, Refusal};
 use super::call::Call;
 use super::ending::Ending;
 use super::exchange::Exchange;
@@ -21,7 +21,7 @@ use super::layer::Shared;
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
 use crate::http::header::{DEADLINE_CAUSE, DEADLINE_DETAIL};
-use crate::http::{answer, codec, grpc};
+use crate::http::{answer, grpc};
 use crate::scope::Run;
 use crate::stop::Brief;
 use crate::time::Deadline;
@@ -38,7 +38,7 @@ pin_project! {
     {
         // Dropped before the run, so that the run finds the cause recorded.
         exchange: Option<Exchange>,
-        refused: Option<codec::Malformed>,
+        refused: Option<Refusal>,
         head_only: bool,
         #[pin]
         run: Run<Call<S, RequestBody<B>>>,
@@ -74,10 +74,10 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Some(malformed) = this.refused.take()
+        if let Some(refusal) = this.refused.take()
             && let Some(exchange) = this.exchange.take()
         {
-            return Poll::Ready(Ok(exchange.refused(malformed).map(ResponseBody::ours)));
+            return Poll::Ready(Ok(exchange.refused(refusal).map(ResponseBody::ours)));
         }
         let polling = |exchange: &mut Option<Exchange>, polling| {
             if let Some(exchange) = exchange {

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tower_layer::Layer;
 
 use super::service::DeadlineService;
-use crate::http::Policy;
+use crate::http::{Policy, Shutdown};
 use crate::scope::TARGET;
+use crate::tasks::Tracker;
 
 /// Runs the service below it inside the deadline of each request.
 ///
@@ -45,6 +46,8 @@ pub(super) struct Shared {
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
     pub(super) outermost: bool,
+    pub(super) tracker: Option<Tracker>,
+    pub(super) shutdown: Option<Shutdown>,
     /// How many requests came with a date that was not believed.
     skewed: AtomicU64,
 }
@@ -53,6 +56,8 @@ impl Clone for Shared {
     fn clone(&self) -> Self {
         Self {
             policy: self.policy.clone(),
+            tracker: self.tracker.clone(),
+            shutdown: self.shutdown.clone(),
             skewed: AtomicU64::new(self.skewed.load(Ordering::Relaxed)),
             ..*self
         }
@@ -94,9 +99,21 @@ impl DeadlineLayer {
                 location: Location::caller(),
                 policy,
                 outermost: false,
+                tracker: None,
+                shutdown: None,
                 skewed: AtomicU64::new(0),
             }),
         }
+    }
+
+    /// Refuses requests once `shutdown` has begun, and shows it those in flight; what they leave running is counted by its
+    /// [tracker](Shutdown::tracker).
+    #[must_use]
+    pub fn shutdown(mut self, shutdown: &Shutdown) -> Self {
+        let shared = Arc::make_mut(&mut self.shared);
+        shared.tracker = Some(shutdown.tracker().clone());
+        shared.shutdown = Some(shutdown.clone());
+        self
     }
 
     /// Whether nothing outside this layer drops requests but the server itself, when the client has gone. A request that
@@ -105,6 +122,14 @@ impl DeadlineLayer {
     #[must_use]
     pub fn outermost(mut self, outermost: bool) -> Self {
         Arc::make_mut(&mut self.shared).outermost = outermost;
+        self
+    }
+
+    /// Counts what runs for the requests of this layer, so that a shutdown can wait for it. A request counts until the head
+    /// of its answer is there.
+    #[must_use]
+    pub fn tracker(mut self, tracker: &Tracker) -> Self {
+        Arc::make_mut(&mut self.shared).tracker = Some(tracker.clone());
         self
     }
 }

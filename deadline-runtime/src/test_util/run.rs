@@ -1,11 +1,9 @@
-//! Helpers for users' tests: run a future with a budget, as expired, or as stopped at the n-th checkpoint.
-//!
-//! Behind the feature `test-util`. They work on whatever clock the test has; with a paused one
-//! (`#[tokio::test(start_paused = true)]`) every figure is exact.
+//! Running a function as a request: with a budget, as expired, as stopped at the n-th checkpoint.
 
 use std::future::Future;
 use std::time::Duration;
 
+use super::clock::tick_per_checkpoint;
 use crate::context::Context;
 use crate::stop::{Cause, FromStopped};
 use crate::time::{Budget, Deadline};
@@ -79,32 +77,48 @@ where
     run(context, work)
 }
 
-/// What is registered with a context at this moment; for tests that nothing is left behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Registered {
-    /// Contexts directly below it.
-    pub children: usize,
-    /// Tasks that its cancel would wake.
-    pub waiting: usize,
-}
-
-/// What is registered with `context` at this moment.
-#[must_use]
-pub fn registered(context: &Context) -> Registered {
-    let node = context.node();
-    Registered {
-        children: node.map_or(0, |node| node.child_count()),
-        waiting: node.map_or(0, |node| node.signal.waiting()),
-    }
-}
-
-/// How many checkpoints the request of `context` has passed: the range of `n` for [`run_stopped_at`].
-#[must_use]
-pub fn checkpoints_passed(context: &Context) -> usize {
-    context
-        .node()
-        .map_or(0, |node| node.root_of().trip.passed())
+/// Runs what `work` makes as a request with `budget`, whose loop checkpoints each take `step` of the paused clock.
+///
+/// A loop that computes sees no time go by on a paused clock. Here every iteration with a checkpoint takes `step`, in annotated
+/// functions and in those under `#[checkpoint]`, so that where it stops is exact.
+///
+/// ```
+/// use std::time::Duration;
+/// use deadline_runtime::{Cause, Stopped, deadline, test_util};
+///
+/// #[deadline]
+/// async fn crunch(rounds: u64) -> Result<u64, Stopped> {
+///     let mut sum = 0_u64;
+///     for round in 0..rounds {
+///         sum = sum.wrapping_add(round * round);
+///     }
+///     Ok(sum)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let ms = Duration::from_millis;
+/// let (took, outcome) =
+///     test_util::elapsed_of(test_util::run_ticking(ms(20), ms(1), || crunch(1_000_000))).await;
+/// assert_eq!(took, ms(20));
+/// test_util::assert_stopped(&outcome).cause(Cause::DeadlineExceeded);
+/// # }
+/// ```
+///
+/// # Panics
+/// Where the clock is not paused.
+#[track_caller]
+pub fn run_ticking<F>(
+    budget: impl Into<Budget>,
+    step: Duration,
+    work: impl FnOnce() -> F,
+) -> impl Future<Output = F::Output>
+where
+    F: Future<Output: FromStopped>,
+{
+    let context = Context::root("test", budget.into());
+    tick_per_checkpoint(&context, step);
+    run(context, work)
 }
 
 #[allow(

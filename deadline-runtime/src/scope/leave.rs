@@ -1,0 +1,263 @@
+//! [`Leave`]: a scope whose body is gone and whose tasks are being joined.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+use std::task::{self, Poll};
+
+use super::life::{Next, Running};
+use super::scoped::unlocked;
+use super::state::{Flag, State};
+use crate::context::node::Node;
+use crate::stop::{Cause, Stopped};
+use crate::tasks::{Close, Gauge};
+use crate::time::Deadline;
+
+/// What is kept until everything has been joined: `V` is a value, if it can be held back.
+pub struct Leave<V, K> {
+    pub(super) state: State,
+    pub(super) on_stop: K,
+    pub(super) value: Result<V, Stopped>,
+    /// Behind a trait object, so that its parts do not count against rustc's recursion limit.
+    close: Box<dyn Closes>,
+}
+
+/// [`Close`].
+trait Closes: Send + Sync {
+    fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()>;
+    fn due(&self) -> Option<Deadline>;
+    fn take_panic(&mut self) -> Option<Box<dyn Any + Send>>;
+}
+
+impl Closes for Mutex<Close> {
+    fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()> {
+        unlocked(self.get_mut()).poll(cx)
+    }
+
+    fn due(&self) -> Option<Deadline> {
+        unlocked(self.lock()).due()
+    }
+
+    fn take_panic(&mut self) -> Option<Box<dyn Any + Send>> {
+        unlocked(self.get_mut()).take_panic()
+    }
+}
+
+/// Where the value of a body waits until what the scope has spawned is joined.
+pub trait Hold<T>: Sized {
+    /// Keeps it, or gives it back because it cannot be kept.
+    #[allow(clippy::missing_errors_doc, reason = "not for use by hand")]
+    fn hold(value: T) -> Result<Self, T>;
+    /// Gives it back.
+    fn release(self) -> T;
+}
+
+/// It waits.
+pub struct Held<T>(T);
+
+impl<T> Hold<T> for Held<T> {
+    fn hold(value: T) -> Result<Self, T> {
+        Ok(Self(value))
+    }
+
+    fn release(self) -> T {
+        self.0
+    }
+}
+
+/// It is handed out at once: a scope that held a value back would only be `Send` if the value is.
+pub enum HandedOut {}
+
+impl<T> Hold<T> for HandedOut {
+    fn hold(value: T) -> Result<Self, T> {
+        Err(value)
+    }
+
+    fn release(self) -> T {
+        match self {}
+    }
+}
+
+impl<V, K> Leave<V, K> {
+    pub(super) fn new(mut state: State, on_stop: K, value: Result<V, Stopped>) -> Self {
+        let close = Close::of(state.attends_to(), state.cause_for_tasks());
+        state.leave_until(close.due());
+        Self {
+            state,
+            on_stop,
+            value,
+            close: Box::new(Mutex::new(close)),
+        }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<()> {
+        loop {
+            if self.state.begin(cx.waker()).is_pending() {
+                return Poll::Pending;
+            }
+            let mut running = Running::begun(&mut self.state);
+            if self.close.poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            running.leave_until(self.close.due());
+            match running.pending(cx) {
+                Next::Again => {}
+                Next::Wait | Next::End(_) => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Everything has been joined or given up. A task's panic goes on here, now that the others are gone.
+    pub(super) fn done(self) -> (State, K, Result<V, Stopped>) {
+        let Self {
+            mut state,
+            on_stop,
+            value,
+            mut close,
+        } = self;
+        let panic = close.take_panic();
+        state.gone(value.is_err());
+        drop(close);
+        if let Some(payload) = panic {
+            std::panic::resume_unwind(payload);
+        }
+        (state, on_stop, value)
+    }
+
+    /// Dropped meanwhile: what is left is joined by somebody else.
+    pub(super) fn dropped(mut self) {
+        self.state.gone(self.value.is_err());
+    }
+}
+
+impl State {
+    /// Whether a scope whose body is gone has tasks to join. Mostly nothing of the kind was ever attached.
+    #[inline]
+    pub(super) fn has_tasks(&self) -> bool {
+        (self.flags.has(Flag::OwnsNode) || self.flags.has(Flag::Attends)) && self.finds_tasks()
+    }
+
+    #[inline(never)]
+    fn finds_tasks(&self) -> bool {
+        let mut nodes = self.attends_to().into_iter().flatten();
+        self.mode().enforces() && nodes.any(|node| node.is_waited_for())
+    }
+
+    /// The nodes whose tasks and hooks are this scope's: its own, and the one made by hand that it runs under.
+    pub(super) fn attends_to(&self) -> [Option<Arc<Node>>; 2] {
+        let own = self
+            .node
+            .as_ref()
+            .filter(|_| self.flags.has(Flag::OwnsNode));
+        let by_hand = match own {
+            Some(own) => own.parent(),
+            None => self.node.as_ref(),
+        };
+        let by_hand = by_hand.filter(|_| self.flags.has(Flag::Attends));
+        // Of several runs under one context the last one sees to it.
+        let by_hand = by_hand.filter(|node| node.is_run_once());
+        [own.cloned(), by_hand.cloned()]
+    }
+
+    /// Why the tasks of this scope end.
+    pub(super) fn cause_for_tasks(&self) -> Cause {
+        match self.cause {
+            Some(Cause::DependencyTimeout | Cause::LocalBudgetRejected) => Cause::DeadlineExceeded,
+            Some(cause) => cause,
+            None if std::thread::panicking() => Cause::ParentFailed,
+            None => Cause::Abandoned,
+        }
+    }
+
+    /// The scope begins: whoever counts is told.
+    #[inline]
+    pub(super) fn begun(&mut self) {
+        if self.flags.has(Flag::Attends) || self.node.as_ref().is_some_and(|node| node.tracked) {
+            self.note_begun();
+        }
+    }
+
+    #[inline(never)]
+    fn note_begun(&mut self) {
+        let own = self
+            .node
+            .as_ref()
+            .filter(|_| self.flags.has(Flag::OwnsNode));
+        let by_hand = own.map_or(self.node.as_ref(), |own| own.parent());
+        if let Some(node) = by_hand.filter(|_| self.flags.has(Flag::Attends)) {
+            node.run_begins();
+        }
+        let Some(node) = &self.node else { return };
+        if let Some(tracker) = node.tracker() {
+            tracker.add(Gauge::Scopes, 1);
+            self.flags.set(Flag::Counted, true);
+            if self.depth == 0 && !node.is_background() {
+                tracker.add(Gauge::Requests, 1);
+                self.flags.set(Flag::CountedRequest, true);
+            }
+        }
+    }
+
+    /// Whether the value of the body is what became of this scope's own stop: a child meets that first, and `?` hands its
+    /// error on.
+    fn stop_came_through(&self) -> bool {
+        let Some(node) = self.node.as_ref().filter(|node| node.mode.enforces()) else {
+            return false;
+        };
+        let hooks = self
+            .attends_to()
+            .into_iter()
+            .flatten()
+            .any(|node| node.has_hooks());
+        let Some((_, noted)) = node.noted_stop().filter(|_| hooks) else {
+            return false;
+        };
+        let cancelled = node.signal.get().map(|(_, at)| at);
+        Deadline::earlier(self.limits().soft, cancelled).is_some_and(|end| end <= noted)
+    }
+
+    /// The scope is over and its body is gone; `stopped` unless it ended with a value.
+    #[inline]
+    pub(super) fn gone(&mut self, stopped: bool) {
+        let flags = [Flag::OwnsNode, Flag::Attends, Flag::Counted, Flag::Told];
+        if flags.into_iter().any(|flag| self.flags.has(flag)) {
+            self.note_gone(stopped);
+        }
+    }
+
+    #[inline(never)]
+    fn note_gone(&mut self, stopped: bool) {
+        self.over();
+        let cause = self.cause_for_tasks();
+        let stopped = stopped || self.stop_came_through();
+        if let Some(own) = self.node.clone() {
+            let by_hand = if self.flags.has(Flag::OwnsNode) {
+                own.left(cause, stopped);
+                own.parent().cloned()
+            } else {
+                Some(own.clone())
+            };
+            if let (true, Some(node)) = (self.flags.has(Flag::Attends), by_hand) {
+                node.left(cause, stopped);
+            }
+            // Last: whoever waits for this finds everything else counted.
+            if let Some(tracker) = own.tracker() {
+                for (flag, gauge) in [
+                    (Flag::Counted, Gauge::Scopes),
+                    (Flag::CountedRequest, Gauge::Requests),
+                ] {
+                    if self.flags.has(flag) {
+                        tracker.sub(gauge);
+                    }
+                }
+            }
+        }
+        for flag in [
+            Flag::OwnsNode,
+            Flag::Attends,
+            Flag::Counted,
+            Flag::CountedRequest,
+        ] {
+            self.flags.set(flag, false);
+        }
+    }
+}

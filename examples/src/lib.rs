@@ -1,0 +1,3 @@
+//! What the smaller stories share.
+
+pub mod timeline;
