@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use deadline_runtime::TrackerStats;
+use deadline_runtime::admission::AdmissionStats;
+
 use super::clients::{Fate, Kind};
 use super::probe::{Counts, End};
 use super::process::Holdings;
@@ -25,6 +28,10 @@ pub struct Accounts {
     pub calls: Requests,
     /// Handlers, and tasks of handlers, that have no end.
     pub working: i64,
+    /// What runs by the runtime's own count.
+    pub tracked: TrackerStats,
+    /// Who was let in at the first server.
+    pub admitted: AdmissionStats,
     /// What the process said.
     pub seen: Seen,
     /// What it held before.
@@ -108,6 +115,12 @@ impl Accounts {
         audit.same("second: events", self.seen.stopped_of(SECOND), stops);
         self.audit_calls(&mut audit);
         audit.same("at work", self.working.unsigned_abs(), 0);
+        if !self.tracked.is_idle() {
+            audit.0.push(format!("tracked: {}", self.tracked));
+        }
+        let admitted = &self.admitted;
+        audit.most("slots in use", admitted.in_use + admitted.waiting, 0);
+        audit.same("let in", admitted.admitted, admitted.came);
         let (before, after) = (&self.before, &self.after);
         audit.most("tasks", after.tasks, before.tasks);
         audit.most("descriptors", after.descriptors, before.descriptors);
@@ -245,6 +258,8 @@ impl Accounts {
             ),
             after_only("requests running", running.to_string()),
             after_only("handlers and their tasks at work", self.working.to_string()),
+            after_only("runs, by the tracker", self.tracked.to_string()),
+            after_only("slots in use", self.admitted.in_use.to_string()),
             after_only("events", self.seen.events.to_string()),
             after_only(
                 "events that say the secret",

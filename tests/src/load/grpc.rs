@@ -17,7 +17,7 @@ use tonic::{Request, Status};
 use tower::{Layer as _, ServiceBuilder};
 
 use super::probe::{Counts, ProbeLayer};
-use super::service::{CLIENT, GRPC, Gauge, policy};
+use super::service::{CLIENT, Gauge};
 use super::watch::SECRET;
 use crate::peers::ours::Telling;
 use crate::peers::proto::{Ask, Items, PeerClient, PeerServer, Serve, Told};
@@ -51,13 +51,14 @@ async fn work(ask: &Ask) {
 pub(super) async fn serve(
     gauge: &Gauge,
     counts: &Arc<Counts>,
+    layer: DeadlineLayer,
     stop: &CancellationToken,
 ) -> std::io::Result<(SocketAddr, JoinHandle<()>)> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let layers = ServiceBuilder::new()
         .layer(ProbeLayer(counts.clone()))
-        .layer(DeadlineLayer::new(GRPC, policy()).outermost(true));
+        .layer(layer);
     let server = Server::builder()
         .layer(layers)
         .add_service(PeerServer(Handlers(gauge.clone())));

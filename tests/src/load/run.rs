@@ -58,6 +58,7 @@ pub async fn load(
     let (first, second) = (Requests::of(&servers.first), Requests::of(&servers.second));
     let calls = Requests::of(&servers.calls);
     let working = servers.working();
+    let (tracked, admitted) = (servers.tracker.stats(), servers.admission.stats());
     servers.stop().await;
     let left = Holdings::back_at(&nothing, plan.live).await;
     Ok(Accounts {
@@ -67,6 +68,8 @@ pub async fn load(
         second,
         calls,
         working,
+        tracked,
+        admitted,
         seen: watch.seen(),
         // Of tasks and descriptors nothing at all may be left; memory is compared where both sides are warm.
         before: Holdings {

@@ -10,8 +10,11 @@ use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::routing::{get, post};
 use bytes::Bytes;
-use deadline_runtime::http::{DeadlineLayer, Policy, RequestBuilderExt as _, Trust};
-use deadline_runtime::{Stopped, deadline};
+use deadline_runtime::admission::Admission;
+use deadline_runtime::http::{
+    AdmissionLayer, DeadlineLayer, Policy, RequestBuilderExt as _, Trust,
+};
+use deadline_runtime::{Stopped, Tracker, deadline};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -82,6 +85,10 @@ pub struct Servers {
     pub calls: Arc<Counts>,
     /// Makes them.
     pub caller: Caller,
+    /// What runs in all of them, by the runtime's own count.
+    pub tracker: Tracker,
+    /// Who is let in at the first.
+    pub admission: Admission,
     working: Gauge,
     stop: CancellationToken,
     served: Vec<JoinHandle<()>>,
@@ -101,14 +108,25 @@ impl Servers {
             working: Gauge::default(),
         };
         let (first, second) = (Arc::<Counts>::default(), Arc::<Counts>::default());
-        let app = |world: &World, name, counts: &Arc<Counts>| {
-            app(world, name).layer(ProbeLayer(counts.clone()))
+        let tracker = Tracker::new();
+        // More slots than there are clients: everybody is let in, and gives his slot back.
+        let admission = Admission::new(FIRST, 4_096)?;
+        let layer = |name| {
+            DeadlineLayer::new(name, policy())
+                .outermost(true)
+                .tracker(&tracker)
         };
-        let behind = serve(app(&world, SECOND, &second), &stop, &mut served).await?;
-        world.behind = Some(behind);
-        let address = serve(app(&world, FIRST, &first), &stop, &mut served).await?;
+        let app = self::app(&world)
+            .layer(layer(SECOND))
+            .layer(ProbeLayer(second.clone()));
+        world.behind = Some(serve(app, &stop, &mut served).await?);
+        let app = self::app(&world)
+            .layer(AdmissionLayer::new(admission.clone()))
+            .layer(layer(FIRST))
+            .layer(ProbeLayer(first.clone()));
+        let address = serve(app, &stop, &mut served).await?;
         let calls = Arc::<Counts>::default();
-        let (grpc, grpc_served) = grpc::serve(&world.working, &calls, &stop).await?;
+        let (grpc, grpc_served) = grpc::serve(&world.working, &calls, layer(GRPC), &stop).await?;
         served.push(grpc_served);
         Ok(Self {
             address,
@@ -116,6 +134,8 @@ impl Servers {
             second,
             calls,
             caller: Caller::new(grpc)?,
+            tracker,
+            admission,
             working: world.working,
             stop,
             served,
@@ -139,13 +159,13 @@ impl Servers {
     }
 }
 
-pub(super) fn policy() -> Policy {
+fn policy() -> Policy {
     Policy::new()
         .max(Duration::from_secs(60))
         .trust(Trust::Full)
 }
 
-fn app(world: &World, name: &'static str) -> Router {
+fn app(world: &World) -> Router {
     Router::new()
         .route("/fast", get(fast))
         .route("/slow", get(slow))
@@ -156,7 +176,6 @@ fn app(world: &World, name: &'static str) -> Router {
         .route("/upload", post(upload))
         .layer(DefaultBodyLimit::max(1 << 20))
         .with_state(world.clone())
-        .layer(DeadlineLayer::new(name, policy()).outermost(true))
 }
 
 async fn serve(

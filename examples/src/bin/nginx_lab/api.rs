@@ -8,12 +8,16 @@ use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::routing::get;
-use deadline_runtime::http::{DeadlineLayer, Policy, RequestBuilderExt as _, Trust};
+use deadline_runtime::admission::Admission;
+use deadline_runtime::http::{
+    AdmissionLayer, DeadlineLayer, Policy, RequestBuilderExt as _, Trust,
+};
 use deadline_runtime::{Cause, Context, Stopped, deadline};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 
-use crate::admission;
+/// How many requests the API works on at once.
+pub const SLOTS: usize = 4;
 
 pub struct Api {
     pub address: SocketAddr,
@@ -50,7 +54,11 @@ impl Api {
             journal: journal.clone(),
         };
         let app = Router::new().route("/", get(api)).with_state(services);
-        let app = admission::limited(app).layer(DeadlineLayer::new("api", policy).outermost(true));
+        // Nobody waits in line: the fifth is told to come again, and when.
+        let slots = Admission::builder("api", SLOTS).queue(0).build()?;
+        let app = app
+            .layer(AdmissionLayer::new(slots))
+            .layer(DeadlineLayer::new("api", policy).outermost(true));
         let address = serve(app).await?;
         Ok(Self { address, journal })
     }

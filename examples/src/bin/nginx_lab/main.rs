@@ -3,7 +3,6 @@
 //! `cargo run -p deadline-examples --bin nginx_lab` starts nginx with the `nginx.conf` beside this file, the API and its dependency on
 //! loopback, sends requests and prints what happened in each. It ends with status 1 if a promise is broken.
 
-mod admission;
 mod api;
 mod client;
 mod nginx;

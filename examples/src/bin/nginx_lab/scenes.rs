@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use deadline_runtime::Cause;
 
-use crate::admission::SLOTS;
-use crate::api::{Api, End, Entry};
+use crate::api::{Api, End, Entry, SLOTS};
 use crate::client::{Answer, Client};
 use crate::nginx::Nginx;
 use crate::row::Row;
@@ -141,7 +140,10 @@ impl<'l> Lab<'l> {
         row.promise(
             "a refusal says why and when to come again, and comes before anybody is served",
             refused.iter().all(|answer| {
-                answer.retry_after == "1"
+                answer
+                    .retry_after
+                    .parse::<u64>()
+                    .is_ok_and(|seconds| seconds >= 1)
                     && answer.cause == "overload"
                     && served.iter().all(|served| answer.after < served.after)
             }),
