@@ -120,7 +120,13 @@ impl Accounts {
         }
         let admitted = &self.admitted;
         audit.most("slots in use", admitted.in_use + admitted.waiting, 0);
-        audit.same("let in", admitted.admitted, admitted.came);
+        // Who is stopped or gone by the time of his turn was not refused.
+        audit.same(
+            "let in or left",
+            admitted.admitted + admitted.left,
+            admitted.came,
+        );
+        audit.same("refused", admitted.refused(), 0);
         let (before, after) = (&self.before, &self.after);
         audit.most("tasks", after.tasks, before.tasks);
         audit.most("descriptors", after.descriptors, before.descriptors);
