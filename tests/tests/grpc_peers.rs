@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use deadline_runtime::http::grpc::StatusExt as _;
 use deadline_runtime::{Budget, Cause, Context, Sent, Stopped};
-use deadline_tests::peers::ours::{End, Ours, Telling, client};
+use deadline_tests::peers::ours::{End, Ours, Telling, client, serve};
 use deadline_tests::peers::peer::{Call, Language, Peer, Served};
-use deadline_tests::peers::proto::Ask;
+use deadline_tests::peers::proto::{Ask, Items, Serve, Told};
 use deadline_tests::peers::raw;
 use deadline_tests::table::Table;
 use futures::future::join_all;
-use tonic::{Code, Status};
+use tonic::{Code, Request, Status};
 
 const OK: i64 = 0;
 const CANCELLED: i64 = 1;
@@ -162,6 +162,58 @@ mod frames {
         answered_as_grpc(&frames);
         let (_, end) = ours.ended("busy").await;
         assert_eq!(end.word(), "deadline_exceeded");
+    }
+
+    /// Blocks the only thread of its server when it is told to.
+    #[derive(Clone)]
+    struct Blocks;
+
+    impl Serve for Blocks {
+        async fn call(&self, ask: Request<Ask>) -> Result<Told, Status> {
+            let work = ms(ask.get_ref().work_ms.into());
+            if ask.get_ref().id == "block" {
+                std::thread::sleep(work);
+            } else {
+                tokio::time::sleep(work).await;
+            }
+            Ok(Told::default())
+        }
+
+        async fn items(&self, _: Request<Ask>) -> Result<Items, Status> {
+            Err(Status::unimplemented("only calls"))
+        }
+    }
+
+    /// The trap: every call that ends early is a reset, and with the settings a server of tonic's has from the start it closes a
+    /// connection on which more than twenty came while it was busy, with the innocent calls on it.
+    #[tokio::test]
+    async fn many_calls_that_end_early_cost_the_others_nothing() {
+        let (said, heard) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let _ = said.send(serve(Blocks).await);
+                std::future::pending::<()>().await;
+            });
+        });
+        let client = client(&heard.await.unwrap().to_string());
+        client.call(ask("connects", 0)).await.unwrap();
+        let innocent = client.call(ask("innocent", 1_500));
+        let blocking = client.call(ask("block", 600));
+        let hurried = async {
+            tokio::time::sleep(ms(100)).await;
+            let calls = (0..100).map(|_| root(ms(100)).run(call_as_stop(&client, ask("", 5_000))));
+            for stopped in join_all(calls).await {
+                let stopped = stopped.and_then(|inner| inner).unwrap_err();
+                assert_eq!(stopped.cause(), Cause::DeadlineExceeded, "{stopped:?}");
+            }
+        };
+        let (innocent, blocking, ()) = tokio::join!(innocent, blocking, hurried);
+        innocent.unwrap();
+        blocking.unwrap();
     }
 
     /// At the deadline both ends give up; the clock says whose end it was.

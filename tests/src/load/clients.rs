@@ -171,7 +171,7 @@ impl Kind {
             Self::LeavesReading => &["200 left"],
             Self::GrpcFast => &["OK"],
             Self::GrpcSlow | Self::GrpcReads => &["dependency_timeout", "deadline_exceeded"],
-            Self::GrpcMalformed => &["Client specified an invalid argument"],
+            Self::GrpcMalformed => &["INVALID_ARGUMENT"],
             Self::GrpcCancels | Self::GrpcCancelsReading => &["cancelled"],
         }
     }

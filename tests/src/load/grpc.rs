@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadline_runtime::http::{DeadlineLayer, InternalHosts, PropagateDeadlineLayer};
-use deadline_runtime::{Budget, Context, Stopped, deadline};
+use deadline_runtime::{Budget, Cause, Context, Stopped, deadline};
 use futures::StreamExt as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataValue;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 use tower::{Layer as _, ServiceBuilder};
 
 use super::probe::{Counts, ProbeLayer};
@@ -60,6 +60,8 @@ pub(super) async fn serve(
         .layer(ProbeLayer(counts.clone()))
         .layer(layer);
     let server = Server::builder()
+        // Many calls that end early on one connection are no attack here.
+        .http2_max_pending_accept_reset_streams(Some(4_096))
         .layer(layers)
         .add_service(PeerServer(Handlers(gauge.clone())));
     let incoming = TcpIncoming::from(listener);
@@ -111,14 +113,15 @@ impl Caller {
         within(time, read).await
     }
 
-    /// With which code a call ends whose timeout cannot be read.
+    /// With what a call ends whose timeout cannot be read.
     pub async fn malformed(&self) -> String {
         let mut request = request(0);
         let soon = MetadataValue::from_static("soon");
         request.metadata_mut().insert("grpc-timeout", soon);
         match self.plain.call(request).await {
             Ok(_) => "OK".to_owned(),
-            Err(status) => status.code().to_string(),
+            Err(status) if status.code() == Code::InvalidArgument => "INVALID_ARGUMENT".to_owned(),
+            Err(status) => format!("{status:?}"),
         }
     }
 }
@@ -128,6 +131,7 @@ async fn within(time: Duration, call: impl Future<Output = Result<String, Stoppe
     match ended.and_then(|ended| ended) {
         Ok(said) => said,
         Err(stopped) if format!("{stopped:?}").contains(SECRET) => "the secret".to_owned(),
+        Err(stopped) if stopped.cause() == Cause::DependencyFailed => format!("{stopped:?}"),
         Err(stopped) => stopped.cause().to_string(),
     }
 }

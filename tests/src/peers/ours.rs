@@ -127,6 +127,8 @@ pub async fn serve(service: impl Serve) -> SocketAddr {
     let (address, incoming) = listen().await;
     let layer = DeadlineLayer::new("ours", policy()).outermost(true);
     let server = Server::builder()
+        // Calls that end early are no attack.
+        .http2_max_pending_accept_reset_streams(Some(1_024))
         .layer(layer)
         .add_service(PeerServer(service));
     tokio::spawn(server.serve_with_incoming(incoming));
