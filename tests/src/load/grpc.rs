@@ -73,9 +73,11 @@ pub(super) async fn serve(
     Ok((address, task))
 }
 
-/// Calls over one connection.
+/// Calls over one connection at a time.
 #[derive(Debug, Clone)]
 pub struct Caller {
+    to: SocketAddr,
+    used: u32,
     plain: PeerClient<Channel>,
     telling: Telling,
 }
@@ -83,15 +85,28 @@ pub struct Caller {
 impl Caller {
     /// A caller that connects when it calls.
     ///
-    /// # Errors
-    /// If that is not an address that can be called.
-    pub fn new(to: SocketAddr) -> Result<Self, tonic::transport::Error> {
-        let channel = Endpoint::from_shared(format!("http://{to}"))?.connect_lazy();
+    /// # Panics
+    /// Never: every address can be written into a URL.
+    #[must_use]
+    pub fn new(to: SocketAddr) -> Self {
+        let endpoint = Endpoint::from_shared(format!("http://{to}")).expect("an address");
+        let channel = endpoint.connect_lazy();
         let layer = PropagateDeadlineLayer::new(InternalHosts::all());
-        Ok(Self {
+        Self {
+            to,
+            used: 0,
             plain: PeerClient(channel.clone()),
             telling: PeerClient(layer.layer(channel)),
-        })
+        }
+    }
+
+    /// Counts, and connects anew now and then: the HTTP/2 library closes a connection of its own after 1024 frames that
+    /// came for calls it had given up, with every other call on it, and tonic's `Endpoint` cannot be told another number.
+    pub fn renew(&mut self) {
+        self.used += 1;
+        if self.used > 2_000 {
+            *self = Self::new(self.to);
+        }
     }
 
     /// How a call ends that has so much time: `OK`, or the cause of its stop.

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::accounts::{Accounts, Requests};
 use super::clients::Kind;
+use super::grpc::Caller;
 use super::process::Holdings;
 use super::service::Servers;
 use super::watch::Watch;
@@ -92,9 +93,10 @@ async fn come(servers: &Servers, clients: u64, time: Duration, tally: &Arc<Tally
     let mut tasks = JoinSet::new();
     for _ in 0..clients {
         let (tally, address) = (tally.clone(), servers.address);
-        let caller = servers.caller.clone();
+        let mut caller = Caller::new(servers.grpc);
         tasks.spawn(async move {
             while Instant::now() < until {
+                caller.renew();
                 let n = tally.next.fetch_add(1, Relaxed);
                 let kinds = Kind::ALL.len();
                 let kind = Kind::ALL[usize::try_from(n).unwrap_or(0) % kinds];

@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::grpc::{self, Caller};
+use super::grpc;
 use super::probe::{Counts, ProbeLayer};
 
 /// The operation of the first server.
@@ -83,8 +83,8 @@ pub struct Servers {
     pub second: Arc<Counts>,
     /// Calls of the one that speaks gRPC.
     pub calls: Arc<Counts>,
-    /// Makes them.
-    pub caller: Caller,
+    /// Where that one listens.
+    pub grpc: SocketAddr,
     /// What runs in all of them, by the runtime's own count.
     pub tracker: Tracker,
     /// Who is let in at the first.
@@ -133,7 +133,7 @@ impl Servers {
             first,
             second,
             calls,
-            caller: Caller::new(grpc)?,
+            grpc,
             tracker,
             admission,
             working: world.working,
@@ -151,8 +151,6 @@ impl Servers {
     /// Ends them, with every connection that is idle.
     pub async fn stop(self) {
         self.stop.cancel();
-        // Its connection is open as long as it is there.
-        drop(self.caller);
         for served in self.served {
             let _ = served.await;
         }
