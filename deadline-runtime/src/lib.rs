@@ -71,7 +71,8 @@
 //! [`Context::spawn`] and [`Group`] start tasks that do not outlive their place, [`Context::blocking`] a closure on another thread;
 //! [`Context::critical`], [`Context::detach`] and [`Context::after_stop`] are for what may, and a [`Tracker`] waits for those at
 //! shutdown: "Work beside the body" below, with a table of ways not to be cut.
-//! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time.
+//! [`hedge`] makes another attempt beside a slow one; `retry` (a feature) tries again while there is time. [`admission`] lets
+//! no more in than can be served in time.
 //!
 //! # Testing
 //!
@@ -81,7 +82,8 @@
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, `serve`, `retry`, `stream`, and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, `serve`, `retry`, `stream`,
+//! `sqlx-postgres` (module `data`: transactions whose limits the server knows, commits of known outcome), `sqlite` (the same for an embedded database), and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
 #![doc = include_str!("tasks/chapter.md")]
@@ -94,6 +96,8 @@ pub mod admission;
 mod attempt;
 mod constant;
 mod context;
+#[cfg(feature = "data")]
+pub mod data;
 pub mod fan_out;
 mod figure;
 mod fits;

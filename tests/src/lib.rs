@@ -9,5 +9,7 @@ pub mod grpc;
 pub mod load;
 pub mod nginx;
 pub mod peers;
+pub mod postgres;
+pub mod proxy;
 pub mod raw;
 pub mod table;

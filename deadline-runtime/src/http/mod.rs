@@ -4,6 +4,8 @@
 //!   the service inside it and turns a stop into an answer.
 //! * [`PropagateDeadlineLayer`] sends: it tells internal services what is left and refuses to send when nothing is.
 //! * [`ResponseExt`] reads why a peer stopped.
+//! * [`AdmissionLayer`] lets in no more than can be served in time.
+//! * [`Shutdown`] ends what is served within a budget; `serve` (feature `serve`) is a server that does.
 //! * [`grpc`]: what is different about gRPC, and with the feature `tonic` stops as statuses and back.
 //!
 //! Both layers are generic tower layers over `http::Request<B>`, so that axum, hyper, tonic and every other tower stack

@@ -108,6 +108,8 @@ words! {
         Body = 9, "body";
         /// Inside a database.
         Database = 10, "database";
+        /// Committing.
+        Commit = 11, "commit";
     }
 }
 

@@ -216,6 +216,23 @@ impl Stopped {
         self
     }
 
+    /// Refused: what a useful run needs, and what was left.
+    #[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
+    pub(crate) fn needing(mut self, needs: Duration, has: Duration) -> Self {
+        self.0.needed = Some((needs, has));
+        self
+    }
+
+    /// `TimedOut` for limits, `Other` for cancellations; never `Interrupted`, which callers retry blindly.
+    pub(crate) fn io_kind(&self) -> std::io::ErrorKind {
+        match self.cause() {
+            Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected => {
+                std::io::ErrorKind::TimedOut
+            }
+            _ => std::io::ErrorKind::Other,
+        }
+    }
+
     /// Digs a stop out of an error and its sources.
     ///
     /// ```
@@ -360,13 +377,7 @@ impl Error for Stopped {
 impl From<Stopped> for std::io::Error {
     /// `TimedOut` for limits, `Other` for cancellations; never `Interrupted`, which callers retry blindly.
     fn from(stopped: Stopped) -> Self {
-        let kind = match stopped.cause() {
-            Cause::DeadlineExceeded | Cause::DependencyTimeout | Cause::LocalBudgetRejected => {
-                std::io::ErrorKind::TimedOut
-            }
-            _ => std::io::ErrorKind::Other,
-        };
-        Self::new(kind, stopped)
+        Self::new(stopped.io_kind(), stopped)
     }
 }
 

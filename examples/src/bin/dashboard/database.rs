@@ -1,36 +1,47 @@
 //! An embedded `SQLite` database whose queries stop with the request that waits for them.
-//!
-//! A query runs on a thread of its own: dropping the future that waits for it does not stop it. `SQLite` asks a progress
-//! handler every few thousand instructions, and that asks the context.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use deadline_runtime::Context;
+use deadline_runtime::data::sqlite::{Error, Pool, PoolOptions};
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
-use crate::error::AppError;
 use crate::journal::Journal;
 
 #[derive(Clone)]
 pub struct Database {
-    connection: Arc<Mutex<Connection>>,
+    pool: Pool,
     journal: Journal,
+    origin: Instant,
 }
 
 impl Database {
-    pub fn open(journal: Journal) -> rusqlite::Result<Self> {
-        let connection = Connection::open_in_memory()?;
-        connection.execute_batch(
-            "CREATE TABLE orders (id INTEGER PRIMARY KEY, user TEXT NOT NULL, item TEXT NOT NULL);
-             INSERT INTO orders (user, item) VALUES ('ada', 'loom'), ('ada', 'punched cards'), ('grace', 'compiler');
-             CREATE TABLE invoices (id INTEGER PRIMARY KEY, user TEXT NOT NULL);
-             CREATE TABLE events (id INTEGER PRIMARY KEY, text TEXT NOT NULL);",
-        )?;
+    pub async fn open(journal: Journal) -> Result<Self, Error> {
+        let origin = Instant::now();
+        let pool = PoolOptions::new()
+            .on_open(move |connection| {
+                connection.create_scalar_function(
+                    "now_ms",
+                    0,
+                    FunctionFlags::SQLITE_UTF8,
+                    move |_| Ok(millis(origin.elapsed())),
+                )
+            })
+            .in_memory()
+            .await?;
+        pool.run(|connection| {
+            connection.execute_batch(
+                "CREATE TABLE orders (id INTEGER PRIMARY KEY, user TEXT NOT NULL, item TEXT NOT NULL);
+                 INSERT INTO orders (user, item) VALUES ('ada', 'loom'), ('ada', 'punched cards'), ('grace', 'compiler');
+                 CREATE TABLE invoices (id INTEGER PRIMARY KEY, user TEXT NOT NULL);
+                 CREATE TABLE events (id INTEGER PRIMARY KEY, text TEXT NOT NULL);",
+            )
+        })
+        .await?;
         Ok(Self {
-            connection: Arc::new(Mutex::new(connection)),
+            pool,
             journal,
+            origin,
         })
     }
 
@@ -40,17 +51,13 @@ impl Database {
         request: String,
         user: String,
         slow: Duration,
-    ) -> Result<Vec<String>, AppError> {
-        self.run(request, move |connection| {
-            let start = Instant::now();
-            connection.create_scalar_function("elapsed_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| {
-                Ok(i64::try_from(start.elapsed().as_millis()).unwrap_or(i64::MAX))
-            })?;
-            let slow = i64::try_from(slow.as_millis()).unwrap_or(i64::MAX);
+    ) -> Result<Vec<String>, Error> {
+        let until = millis(self.origin.elapsed() + slow);
+        self.observed(request, move |connection| {
             // Counts until the time is up: work for the engine, not a sleep.
             connection.query_row(
-                "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE elapsed_ms() < ?1) SELECT max(x) FROM n",
-                [slow],
+                "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE now_ms() < ?1) SELECT max(x) FROM n",
+                [until],
                 |_| Ok(()),
             )?;
             let mut query = connection.prepare("SELECT item FROM orders WHERE user = ?1 ORDER BY id")?;
@@ -60,67 +67,47 @@ impl Database {
     }
 
     /// Writes an invoice and its event, both or none.
-    pub async fn invoice(&self, request: String, user: String) -> Result<(), AppError> {
-        self.run(request, move |connection| {
-            let transaction = connection.transaction()?;
-            transaction.execute("INSERT INTO invoices (user) VALUES (?1)", [&user])?;
-            transaction.execute(
-                "INSERT INTO events (text) VALUES ('invoiced ' || ?1)",
-                [&user],
-            )?;
-            transaction.commit()
-        })
-        .await
+    pub async fn invoice(&self, request: String, user: String) -> Result<(), Error> {
+        let hop = self.journal.start(&request, "database", None);
+        let mut tx = self.pool.begin().await?;
+        tx.execute("INSERT INTO invoices (user) VALUES (?1)", (user.clone(),))
+            .await?;
+        tx.execute(
+            "INSERT INTO events (text) VALUES ('invoiced ' || ?1)",
+            (user,),
+        )
+        .await?;
+        tx.commit().await?;
+        hop.finish();
+        Ok(())
     }
 
     /// How many invoices and events there are.
-    pub fn written(&self) -> rusqlite::Result<(i64, i64)> {
-        let connection = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        connection.query_row(
-            "SELECT (SELECT count(*) FROM invoices), (SELECT count(*) FROM events)",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
+    pub async fn written(&self) -> Result<(i64, i64), Error> {
+        let sql = "SELECT (SELECT count(*) FROM invoices), (SELECT count(*) FROM events)";
+        self.pool
+            .query_row(sql, (), |row| Ok((row.get(0)?, row.get(1)?)))
+            .await
     }
 
-    async fn run<T: Send + 'static>(
+    /// A piece of work whose hop is that of its thread: it ends when the engine has stopped, not when nobody waits any more.
+    async fn observed<T: Send + 'static>(
         &self,
         request: String,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, AppError> {
-        let context = Context::current();
-        let this = self.clone();
-        let query = move || {
-            let mut connection = this
-                .connection
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            // The thread may have been waiting for the connection for long.
-            context.check()?;
-            let hop = this.journal.start(&request, "database", None);
-            connection.progress_handler(
-                1_000,
-                Some({
-                    let context = context.clone();
-                    move || context.check().is_err()
-                }),
-            )?;
-            let result = work(&mut connection);
-            connection.progress_handler(0, None::<fn() -> bool>)?;
-            match result {
-                Ok(value) => {
-                    hop.finish();
-                    Ok(value)
-                }
-                // Decided by our own state: the same code also means an interrupt by somebody else.
-                Err(error) => Err(context
-                    .check()
-                    .map_or_else(AppError::from, |()| AppError::from(error))),
-            }
-        };
-        tokio::task::spawn_blocking(query).await?
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let journal = self.journal.clone();
+        self.pool
+            .run(move |connection| {
+                let hop = journal.start(&request, "database", None);
+                let value = work(connection)?;
+                hop.finish();
+                Ok(value)
+            })
+            .await
     }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -3,13 +3,14 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use deadline_runtime::Stopped;
+use deadline_runtime::data::sqlite;
 
 #[derive(Debug)]
 pub enum AppError {
     Stopped(Stopped),
     /// A dependency answered with a failure or could not be reached.
     Dependency(String),
-    Database(rusqlite::Error),
+    Database(sqlite::Error),
     /// A task of ours panicked or was aborted.
     Task(tokio::task::JoinError),
 }
@@ -20,9 +21,12 @@ impl From<Stopped> for AppError {
     }
 }
 
-impl From<rusqlite::Error> for AppError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Database(error)
+impl From<sqlite::Error> for AppError {
+    fn from(error: sqlite::Error) -> Self {
+        match error {
+            sqlite::Error::Stopped(stopped) => Self::Stopped(stopped),
+            error => Self::Database(error),
+        }
     }
 }
 

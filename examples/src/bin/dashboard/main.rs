@@ -47,7 +47,7 @@ async fn main() -> ExitCode {
 
 /// Whether every promise was kept.
 async fn run(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
-    let world = World::new()?;
+    let world = World::new().await?;
     let gateway = args.serve.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
     let addresses = world.start(gateway).await?;
     if args.serve.is_some() {

@@ -272,7 +272,12 @@ impl<'a> Stage<'a> {
             )
             .await?;
         tokio::time::sleep(invoices::PRICING * 2).await;
-        let first = self.world.database.written().map_err(io::Error::other)?;
+        let first = self
+            .world
+            .database
+            .written()
+            .await
+            .map_err(io::Error::other)?;
         row.note(format!("{} invoices, {} events", first.0, first.1));
         row.promise("nobody is answered", answer.is_none());
         row.promise("0 invoices, 0 events", first == (0, 0));
@@ -283,7 +288,12 @@ impl<'a> Stage<'a> {
             PATIENCE,
         )
         .await?;
-        let second = self.world.database.written().map_err(io::Error::other)?;
+        let second = self
+            .world
+            .database
+            .written()
+            .await
+            .map_err(io::Error::other)?;
         row.note(format!(
             "a client that waits: {} and {} invoice, {} event",
             status(patient.as_ref()),

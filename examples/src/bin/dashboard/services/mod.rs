@@ -50,10 +50,10 @@ pub const GATEWAY_RESERVE: Duration = Duration::from_millis(100);
 const INNER_RESERVE: Duration = Duration::from_millis(20);
 
 impl World {
-    pub fn new() -> Result<Self, Box<dyn std::error::Error>> {
+    pub async fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let journal = Journal::new();
         Ok(Self {
-            database: Database::open(journal.clone())?,
+            database: Database::open(journal.clone()).await?,
             journal,
             client: reqwest::Client::builder().no_proxy().build()?,
             contexts: Arc::default(),
