@@ -501,6 +501,9 @@ mod needs_peers {
             for (status, in_time) in statuses {
                 // The same words, heard when our own time is over.
                 let code = status.code();
+                // For those who know only stops it is ours, also if it was an answer: Go's own expiry may come as UNKNOWN.
+                let stop = cx.enter(|| Stopped::from(status.clone())).cause();
+                assert_eq!(stop, Cause::DeadlineExceeded, "{name} {code:?}");
                 let late = cx.enter(|| status.into_stopped());
                 let late = late.map(|stopped| stopped.cause()).ok();
                 let expected = in_time.map(|_| Cause::DeadlineExceeded);
