@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::clock::real_time;
+
 /// An answer as it came.
 #[derive(Debug)]
 pub struct Raw {
@@ -49,22 +51,12 @@ impl Raw {
     }
 }
 
-/// Refuses to go on under a paused clock.
-async fn in_real_time() {
-    let before = Instant::now();
-    tokio::time::sleep(Duration::from_millis(2)).await;
-    assert!(
-        before.elapsed() >= Duration::from_millis(1),
-        "real sockets under a paused clock expire at random"
-    );
-}
-
 /// Connects and sends `bytes`.
 ///
 /// # Panics
 /// If that fails, or under a paused clock.
 pub async fn send(to: SocketAddr, bytes: &[u8]) -> TcpStream {
-    in_real_time().await;
+    real_time();
     let mut stream = TcpStream::connect(to).await.expect("connect");
     stream.write_all(bytes).await.expect("send");
     stream

@@ -14,6 +14,11 @@
 //! with trailers. So keep a reserve: with one of zero the two race. The limits of tonic's server builder
 //! (`concurrency_limit_per_connection`, `load_shed`) lie outside the layers it is given: a wait there is not counted, so
 //! put tower's own limits inside the [`DeadlineLayer`](super::DeadlineLayer) instead.
+//!
+//! A call that ends early is a reset, and HTTP/2 servers take many resets for an attack: one of tonic's closes a connection, with
+//! every call on it, when more than 20 calls of it were reset while it was too busy to look at them. Where callers are
+//! in a hurry, or hedge, allow it more: `Server::http2_max_pending_accept_reset_streams`. A channel does the same to itself
+//! after 1024 frames that came for calls it had given up: expect `RESOURCE_EXHAUSTED` for the calls under way then.
 
 mod message;
 #[cfg(feature = "tonic")]

@@ -29,15 +29,16 @@ impl From<Stopped> for Status {
 }
 
 impl From<Status> for Stopped {
-    /// [`into_stopped`](StatusExt::into_stopped), and `dependency_failed` for a status that is an answer: for functions
-    /// whose only error is a stop. The status is the [`source`](std::error::Error::source).
+    /// [`into_stopped`](StatusExt::into_stopped), and `dependency_failed` for a status that is an answer, or our own stop
+    /// when our time is over by then: for functions whose only error is a stop. The status is the [`source`](std::error::Error::source).
     #[track_caller]
     fn from(status: Status) -> Self {
         let outgoing = Outgoing::here();
         status.into_stopped().unwrap_or_else(|status| {
             let sent = outgoing.received();
-            sent.stop(Cause::DependencyFailed, Phase::Response)
-                .with_source(status)
+            // A peer's handler that hands its own expiry on as any error, as is usual in Go, is heard at our end as UNKNOWN.
+            let cause = judged(Cause::DependencyFailed, &outgoing.cx);
+            sent.stop(cause, Phase::Response).with_source(status)
         })
     }
 }

@@ -116,6 +116,12 @@ impl Exchange {
         Some(soft.max(node.started))
     }
 
+    /// A gRPC server below us ends the call by its own clock, with another status, as soon as it gets a turn: on a thread
+    /// that was busy past the reserve there is none to give.
+    pub(super) fn is_past_grpc(&self) -> bool {
+        self.terms.grpc.is_some() && self.enforces() && self.end().is_some_and(Deadline::is_expired)
+    }
+
     /// Why it was cancelled, if it was.
     pub(super) fn cancelled(&self) -> Option<Cause> {
         let cancelled = self.cx.node().and_then(|node| node.signal.get());

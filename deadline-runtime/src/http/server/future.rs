@@ -26,6 +26,9 @@ use crate::scope::Run;
 use crate::stop::Brief;
 use crate::time::Deadline;
 
+/// More than one for each scope of the request that may want a turn of the scheduler before it ends.
+const TURNS: usize = 16;
+
 pin_project! {
     /// The future of a [`DeadlineService`](super::DeadlineService): the inner service's answer, or ours.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
@@ -70,7 +73,7 @@ where
     type Output = Result<Response<ResponseBody<B2>>, S::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
+        let mut this = self.project();
         if let Some(refusal) = this.refused.take()
             && let Some(exchange) = this.exchange.take()
         {
@@ -82,7 +85,13 @@ where
             }
         };
         polling(this.exchange, true);
-        let ended = this.run.poll(cx);
+        let mut ended = this.run.as_mut().poll(cx);
+        for _ in 0..TURNS {
+            if ended.is_ready() || !this.exchange.as_ref().is_some_and(Exchange::is_past_grpc) {
+                break;
+            }
+            ended = this.run.as_mut().poll(cx);
+        }
         polling(this.exchange, false);
         let ended = ready!(ended);
         let Some(mut exchange) = this.exchange.take() else {
