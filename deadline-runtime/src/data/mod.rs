@@ -22,18 +22,23 @@
 //! | feature | module |
 //! |---|---|
 //! | `sqlx-postgres` | [`data::sqlx_postgres`](sqlx_postgres): a pool and transactions over sqlx 0.9, in place of sqlx's own |
+//! | `tokio-postgres` | [`data::tokio_postgres`](self::tokio_postgres): the same around deadpool's pool of tokio-postgres connections |
 
 // What the drivers stand on: add a driver's feature to these lines.
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
+mod attempts;
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 mod bounds;
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 mod limit;
 mod outcome;
 mod policy;
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 mod postgres;
 #[cfg(feature = "sqlx-postgres")]
 pub mod sqlx_postgres;
+#[cfg(feature = "tokio-postgres")]
+pub mod tokio_postgres;
 
 pub use self::outcome::{CommitError, CommitOutcome, Resolution, TransactionId, UnknownCommit};
 pub use self::policy::Policy;
