@@ -28,6 +28,7 @@ struct Shared {
     accepted: AtomicUsize,
     cut: Mutex<Option<Cut>>,
     hold: Mutex<Option<&'static str>>,
+    replace: Mutex<Option<(&'static str, &'static str)>>,
     held: watch::Sender<bool>,
 }
 
@@ -62,6 +63,7 @@ impl Proxy {
             accepted: AtomicUsize::new(0),
             cut: Mutex::default(),
             hold: Mutex::default(),
+            replace: Mutex::default(),
             held: watch::Sender::default(),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone()));
@@ -135,6 +137,19 @@ impl Proxy {
         self.shared.held.send_replace(false);
     }
 
+    /// The next request that contains `text` says `other` instead.
+    ///
+    /// # Panics
+    /// When they are not of one length.
+    pub fn replace_in_request(&self, text: &'static str, other: &'static str) {
+        assert_eq!(text.len(), other.len(), "{text} and {other}");
+        *self
+            .shared
+            .replace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some((text, other));
+    }
+
     /// Cuts every connection.
     pub fn kill(&self) {
         self.shared.turn.send_modify(|turn| *turn += 1);
@@ -195,6 +210,7 @@ async fn requests(
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
         let _ = faults.wait_for(|faults| !faults.stalled).await;
+        replace(&mut buffer[..read], shared);
         let bytes = &buffer[..read];
         let contains = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
         let hold = {
@@ -222,6 +238,19 @@ async fn requests(
         } else if to.write_all(bytes).await.is_err() {
             return;
         }
+    }
+}
+
+fn replace(bytes: &mut [u8], shared: &Shared) {
+    let mut replace = shared
+        .replace
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some((text, other)) = *replace
+        && let Some(at) = bytes.windows(text.len()).position(|w| w == text.as_bytes())
+    {
+        bytes[at..at + text.len()].copy_from_slice(other.as_bytes());
+        *replace = None;
     }
 }
 
