@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 
 /// Forwards connections to one address. Faults hold for all connections, those that exist and those to come.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl Proxy {
         self.address
     }
 
-    /// Every piece of an answer arrives so much later.
+    /// Every piece of an answer arrives so much later; those that follow each other do so then as well.
     pub fn delay_replies(&self, delay: Duration) {
         self.shared
             .faults
@@ -261,21 +262,32 @@ async fn replies(
     silent: watch::Receiver<bool>,
 ) {
     let mut faults = shared.faults.subscribe();
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        let delay = faults.borrow().delay;
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
+    let (pieces, mut under_way) = mpsc::unbounded_channel();
+    // Pieces are under way at the same time, as in a long cable.
+    let reading = async {
+        let pieces = pieces;
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(read @ 1..) = from.read(&mut buffer).await {
+            let due = Instant::now() + shared.faults.borrow().delay;
+            let _ = pieces.send((due, buffer[..read].to_vec()));
         }
-        let _ = faults.wait_for(|faults| !faults.stalled).await;
-        if *silent.borrow() {
-            continue;
-        }
-        if to.write_all(&buffer[..read]).await.is_err() {
-            return;
-        }
-    }
-    if *silent.borrow() {
+        drop(pieces);
         std::future::pending::<()>().await;
+    };
+    let writing = async {
+        while let Some((due, bytes)) = under_way.recv().await {
+            sleep_until(due).await;
+            let _ = faults.wait_for(|faults| !faults.stalled).await;
+            if !*silent.borrow() && to.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+        if *silent.borrow() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
     }
 }
