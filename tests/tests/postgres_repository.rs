@@ -94,3 +94,64 @@ async fn and_it_keeps_to_the_deadline() {
     assert_eq!(accounts.get(ada).await.unwrap().unwrap().cents, 500);
     accounts.transfer(ada, bob, 200).await.unwrap();
 }
+
+/// A service: the layer, an error type that makes a 500 of everything, the repository, the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_the_database_is_too_slow_for_is_answered_as_such() {
+    use axum::Router;
+    use axum::http::StatusCode;
+    use axum::routing::post;
+    use deadline_runtime::http::{DeadlineLayer, Policy};
+
+    let db = database().await;
+    let accounts = bounded::Accounts::new(db.pool(2));
+    let ada = accounts.open("Ada", 500).await.unwrap();
+    let bob = accounts.open("Bob", 100).await.unwrap();
+    let handler = {
+        let accounts = accounts.clone();
+        move || async move {
+            let moved = accounts.transfer(ada, bob, 200).await;
+            moved
+                .map(|()| "moved")
+                .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    };
+    let policy = Policy::new().default(std::time::Duration::from_secs(20));
+    let app = Router::new()
+        .route("/", post(handler))
+        .layer(DeadlineLayer::new("POST /", policy));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    let client = reqwest::Client::new();
+
+    db.execute("BEGIN; SELECT 1 FROM accounts FOR UPDATE").await;
+    let answer = client
+        .post(&url)
+        .header("x-request-timeout-ms", "300")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 504);
+    assert_eq!(answer.headers()["x-deadline-cause"], "deadline_exceeded");
+    db.execute("COMMIT").await;
+    assert_eq!(accounts.get(ada).await.unwrap().unwrap().cents, 500);
+
+    let answer = client.post(&url).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(accounts.get(ada).await.unwrap().unwrap().cents, 300);
+
+    // A client that leaves.
+    db.execute("BEGIN; SELECT 1 FROM accounts FOR UPDATE").await;
+    let impatient = client
+        .post(&url)
+        .timeout(postgres_common::ms(150))
+        .send()
+        .await;
+    assert!(impatient.unwrap_err().is_timeout());
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    db.until(waiting, 0, std::time::Duration::from_secs(3))
+        .await;
+    db.execute("COMMIT").await;
+    assert_eq!(accounts.get(ada).await.unwrap().unwrap().cents, 300);
+}

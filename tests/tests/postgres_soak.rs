@@ -224,6 +224,7 @@ struct Seen {
     wrong: usize,
     lost: usize,
     backends: i64,
+    open: i64,
     turns: i64,
     committed: usize,
     unknown: usize,
@@ -236,7 +237,7 @@ impl std::fmt::Display for Seen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} turns, {} committed, {} unknown; wrong beliefs {}, innocents' lost writes {}, innocents' errors {}, most backends {}, overrun p50 {} us, max {} us",
+            "{} turns, {} committed, {} unknown; wrong beliefs {}, innocents' lost writes {}, innocents' errors {}, most backends {}, transactions left open {}, overrun p50 {} us, max {} us",
             self.turns,
             self.committed,
             self.unknown,
@@ -244,6 +245,7 @@ impl std::fmt::Display for Seen {
             self.lost,
             self.hurt,
             self.backends,
+            self.open,
             self.p50,
             self.max
         )
@@ -279,9 +281,13 @@ where
     for client in clients {
         client.await.unwrap();
     }
-    // What was under way ends.
-    let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL";
-    db.until(open, 0, Duration::from_secs(20)).await;
+    // What was under way ends, if somebody ends it.
+    let since = Instant::now();
+    let mut open = db.in_transaction().await;
+    while open > 0 && since.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(ms(20)).await;
+        open = db.in_transaction().await;
+    }
     let held: HashSet<i64> = db
         .numbers("SELECT id FROM ledger")
         .await
@@ -298,6 +304,7 @@ where
         wrong,
         lost: innocent.iter().filter(|id| !held.contains(id)).count(),
         backends,
+        open,
         turns: beliefs.next.load(Ordering::Relaxed),
         committed: committed.len(),
         unknown: beliefs.unknown.lock().unwrap().len(),
@@ -350,7 +357,7 @@ async fn what_is_believed_is_what_is() {
     .await;
     println!("tokio timeout: {theirs}");
 
-    assert_eq!((ours.wrong, ours.lost, ours.hurt), (0, 0, 0));
+    assert_eq!((ours.wrong, ours.lost, ours.hurt, ours.open), (0, 0, 0, 0));
     assert!(
         ours.backends <= i64::from(CONNECTIONS) + 1,
         "{} backends",

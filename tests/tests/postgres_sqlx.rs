@@ -400,10 +400,9 @@ async fn who_cancelled_is_known_from_our_own_state() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_for_a_lock_ends_with_the_deadline_or_with_its_own_limit() {
     let db = Db::new().await;
-    db.execute(
-        "CREATE TABLE t (v int); INSERT INTO t VALUES (1); BEGIN; SELECT v FROM t FOR UPDATE",
-    )
-    .await;
+    db.execute("CREATE TABLE t (v int); INSERT INTO t VALUES (1)")
+        .await;
+    db.execute("BEGIN; SELECT v FROM t FOR UPDATE").await;
     let pool = db.pool(1);
     let waits = request(80).run(pool.execute("UPDATE t SET v = 2")).await;
     if let Ok(waited) = waits {

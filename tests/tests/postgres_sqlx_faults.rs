@@ -13,7 +13,7 @@ use sqlx::Executor as _;
 
 const SLACK: Duration = Duration::from_secs(1);
 const IN_TRANSACTION: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-    AND pid <> pg_backend_pid() AND xact_start IS NOT NULL";
+    AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_begin_that_is_cut_never_leaves_the_next_one_in_a_transaction() {

@@ -71,6 +71,12 @@ impl Bounds {
         self.0.deadline().filter(|_| self.enforced())
     }
 
+    /// Whether nothing can be begun any more.
+    pub(crate) fn is_over(&self) -> bool {
+        let spent = |deadline: Deadline| deadline.remaining() < SHORTEST;
+        self.enforced() && (self.0.cause().is_some() || self.deadline().is_some_and(spent))
+    }
+
     /// What the request as a whole has left, its reserve included; zero without a limit.
     pub(crate) fn request_left(&self) -> Duration {
         let root = self.0.node().map(Node::root_of);

@@ -7,8 +7,9 @@ use crate::stop::{Cause, Stopped};
 
 /// What became of a commit.
 ///
-/// A commit that was on its way when the deadline passed, the connection broke or the server went down may have happened
-/// or not. That is an outcome of its own: answering "failed" makes a client repeat what has happened, answering "done" loses it.
+/// A commit that was on its way when the deadline passed, the connection broke or the server went down may have
+/// happened or not. That is an outcome of its own: answering "failed" makes a client repeat what has happened,
+/// answering "done" loses it.
 ///
 /// ```
 /// use deadline_runtime::data::CommitOutcome;

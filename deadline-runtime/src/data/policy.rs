@@ -26,8 +26,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Begin with 5 ms left and commit with 5 ms left or more, clean up within 1 s, connect within 5 s, no limit of its own for
-    /// waiting on locks, commits that can be resolved, and at most 5 attempts of a transaction.
+    /// Begin with 5 ms left and commit with 5 ms left or more, clean up within 1 s, connect within 5 s, no limit of
+    /// its own for waiting on locks, commits that can be resolved, and at most 5 attempts of a transaction.
     pub const fn new() -> Self {
         Self {
             begin_min: Duration::from_millis(5),
@@ -46,8 +46,8 @@ impl Policy {
         self
     }
 
-    /// With less left no commit is started; at least a millisecond. Make it what a commit takes at bad times: a commit that is under
-    /// way when the deadline passes has an unknown outcome.
+    /// With less left no commit is started; at least a millisecond. Make it what a commit takes at bad times: a
+    /// commit that is under way when the deadline passes has an unknown outcome.
     pub const fn commit_min(mut self, least: Duration) -> Self {
         self.commit_min = least;
         self
@@ -60,21 +60,22 @@ impl Policy {
         self
     }
 
-    /// What opening or testing a connection may take, whoever waits for it: a connection whose waiter has left goes
-    /// to the next one instead of being thrown away.
+    /// What opening or testing a connection may take, and what beginning on it may, whoever waits for it: a
+    /// connection whose waiter has left goes to the next one instead of being thrown away.
     pub const fn connect(mut self, most: Duration) -> Self {
         self.connect = most;
         self
     }
 
-    /// The most a statement waits for one lock (`lock_timeout`), within what is left. Without it only what is left counts.
+    /// The most a statement waits for one lock (`lock_timeout`), within what is left. Without it only what is left
+    /// counts.
     pub const fn lock_wait(mut self, most: Duration) -> Self {
         self.lock_wait = Some(most);
         self
     }
 
-    /// Whether the id of a transaction is read before its commit, which costs one round trip and makes it possible to find
-    /// out later what became of a commit whose answer was lost.
+    /// Whether the id of a transaction is read before its commit, which costs one round trip and makes it possible to
+    /// find out later what became of a commit whose answer was lost.
     pub const fn resolvable(mut self, resolvable: bool) -> Self {
         self.resolvable = resolvable;
         self

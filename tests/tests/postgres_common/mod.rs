@@ -103,7 +103,7 @@ impl Db {
     pub async fn in_transaction(&self) -> i64 {
         self.number(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-             AND pid <> pg_backend_pid() AND xact_start IS NOT NULL",
+             AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'",
         )
         .await
     }

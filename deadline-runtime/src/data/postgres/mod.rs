@@ -4,7 +4,7 @@ mod code;
 mod sql;
 mod tag;
 
-pub(crate) use self::code::{ends_by_limit_or_cancel, is_serialization_failure};
+pub(crate) use self::code::{Guard, ends_by_limit_or_cancel, guard, is_serialization_failure};
 pub(crate) use self::sql::{
     Begin, Ceilings, Limits, cancel, commit, refresh, release, resolve, roll_back, roll_back_to,
     savepoint, seal, terminate,

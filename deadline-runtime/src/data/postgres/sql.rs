@@ -133,18 +133,26 @@ pub(crate) fn seal(resolvable: bool) -> String {
     sql
 }
 
-/// The commit, guarded by the server's own clock: with the moment passed the division fails (`22012`), and in a transaction
-/// that has failed before anything fails (`25P02`). A bare `COMMIT` of such a one is answered like a success.
+/// The commit, guarded by the server's own clock: with the moment passed the division fails (`22012`), and in a
+/// transaction that has failed before anything fails (`25P02`). A bare `COMMIT` of such a one is answered like a
+/// success.
 ///
-/// `within` counts from the server's beginning of the transaction. The name comes back as a row, so that it is this commit's answer
-/// that is read and not that of something before it.
+/// A statement of the user's may have ended the transaction: then its name is gone, the logarithm fails (`2201E`),
+/// and what was not committed by us is not reported as if it were.
+///
+/// `within` counts from the server's beginning of the transaction. The name comes back as a row, so that it is this
+/// commit's answer that is read and not that of something before it.
 pub(crate) fn commit(within: Option<ServerLimit>, tag: &Tag) -> String {
-    match within {
-        Some(within) => format!(
-            "SELECT '{tag}',1/(clock_timestamp() < transaction_timestamp() + interval '{within} ms')::int;COMMIT"
-        ),
-        None => format!("SELECT '{tag}';COMMIT"),
+    let mut sql =
+        format!("SELECT '{tag}',ln((current_setting('application_name') = '{tag}')::int)");
+    if let Some(within) = within {
+        let _ = write!(
+            sql,
+            ",1/(clock_timestamp() < transaction_timestamp() + interval '{within} ms')::int"
+        );
     }
+    sql.push_str(";COMMIT");
+    sql
 }
 
 /// Takes everything back. The name comes back as a row, as for [`commit`].

@@ -1,6 +1,7 @@
 //! How a transaction begins.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgConnection;
@@ -21,7 +22,8 @@ use crate::data::postgres::{Begin, Ceilings, Limits, Tag};
 use crate::stop::Phase;
 use crate::time::Deadline;
 
-/// A slot, a connection, a transaction. Each step ends with the context; what was under way then goes on by itself and ends clean.
+/// A slot, a connection, a transaction. Each step ends with the context; what was under way then goes on by itself
+/// and ends clean.
 pub(super) async fn begin(
     shared: &Arc<Shared>,
     bounds: &Bounds,
@@ -31,8 +33,14 @@ pub(super) async fn begin(
         return Err(Error::BeginFailed);
     }
     bounds.admit(shared.policy.begin_min)?;
+    // Bounded by our own figure where our own limits hold, and by sqlx's otherwise.
+    let patience = if bounds.enforced() {
+        shared.policy.connect
+    } else {
+        shared.pool.options().get_acquire_timeout()
+    };
     let slot = slot(shared, bounds).await?;
-    let connecting = tokio::spawn(connect(shared.clone(), slot).in_current_span());
+    let connecting = tokio::spawn(connect(shared.clone(), slot, patience).in_current_span());
     let (connection, slot) = joined(bounds.run(Phase::Connect, connecting).await?)??;
     // A `BEGIN` that is dropped on its way leaves an open transaction in the pool. Only the handle is dropped here.
     let opening = Opening {
@@ -46,6 +54,7 @@ pub(super) async fn begin(
         },
         bounds: bounds.clone(),
         statement: statement.to_owned(),
+        patience,
     };
     let opened = tokio::spawn(opening.open().in_current_span());
     let opened = joined(bounds.run(Phase::Database, opened).await?)??;
@@ -72,8 +81,9 @@ async fn slot(shared: &Arc<Shared>, bounds: &Bounds) -> Result<OwnedSemaphorePer
 async fn connect(
     shared: Arc<Shared>,
     slot: OwnedSemaphorePermit,
+    patience: Duration,
 ) -> Result<(PoolConnection<Postgres>, OwnedSemaphorePermit), Error> {
-    match timeout(shared.policy.connect, shared.pool.acquire()).await {
+    match timeout(patience, shared.pool.acquire()).await {
         Ok(connected) => Ok((connected?, slot)),
         Err(_) => Err(Error::PoolTimedOut),
     }
@@ -84,6 +94,7 @@ struct Opening {
     parts: Parts,
     bounds: Bounds,
     statement: String,
+    patience: Duration,
 }
 
 /// One on which it is open.
@@ -97,8 +108,7 @@ pub(super) struct Opened {
 impl Opening {
     async fn open(mut self) -> Result<Opened, Error> {
         // However slow the answers, they are not waited for without end: with a limit or without.
-        let within = self.parts.shared.policy.connect;
-        match timeout(within, self.begin())
+        match timeout(self.patience, self.begin())
             .await
             .unwrap_or(Err(Error::PoolTimedOut))
         {

@@ -13,7 +13,7 @@ use super::rows::{Sink, next};
 use super::statement::{Statement, is_echo};
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
-use crate::data::postgres;
+use crate::data::postgres::{self, Guard};
 use crate::data::{CommitOutcome, Resolution, TransactionId, UnknownCommit};
 use crate::scope::TARGET;
 use crate::stop::{Phase, Stopped};
@@ -51,7 +51,8 @@ pub(super) fn refused(bounds: &Bounds, error: Error) -> Stopped {
     }
 }
 
-/// From the step that contains the `COMMIT` on it is never dropped; until that is sent nothing is committed, whatever happens.
+/// From the step that contains the `COMMIT` on it is never dropped; until that is sent nothing is committed, whatever
+/// happens.
 ///
 /// A commit that is to be resolvable takes two steps, because the id has to be here before the second one is sent.
 pub(super) async fn commit(
@@ -90,8 +91,9 @@ pub(super) async fn commit(
         return Committed::Stopped(connection.over_as_error());
     };
     sql.push_str(&postgres::commit(guard, &parts.tag));
-    // After the deadline its guard refuses it, so then the answer is not far. Without one it is not waited for without end.
-    let patience = deadline.map_or(policy.connect, Deadline::remaining);
+    // After the deadline its guard refuses it, so then the answer is not far. Without one it takes its time, as
+    // without us.
+    let patience = deadline.map(|deadline| deadline.remaining().saturating_add(policy.cleanup));
     let sending = Sending {
         parts,
         transaction,
@@ -99,7 +101,7 @@ pub(super) async fn commit(
         sql,
         sent: Deadline::now(),
         limit: limit.and_then(|left| connection.limits(bounds, left).ours()),
-        patience: patience.saturating_add(policy.cleanup),
+        patience,
         bounds: bounds.clone(),
     };
     let (answer, answered) = tokio::sync::oneshot::channel();
@@ -173,17 +175,31 @@ struct Sending {
     statements: usize,
     sent: Deadline,
     limit: Option<ServerLimit>,
-    patience: Duration,
+    patience: Option<Duration>,
     bounds: Bounds,
+}
+
+/// What has come back so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Answers {
+    /// Of how many statements.
+    count: usize,
+    /// And it is sure that it is these.
+    ours: bool,
 }
 
 impl Sending {
     async fn send(mut self) -> Committed {
-        let mut answered = 0;
-        let sent = timeout(self.patience, self.answers(&mut answered)).await;
-        let end = sent.unwrap_or(Err(Error::PoolTimedOut));
+        let mut answers = Answers::default();
+        let end = match self.patience {
+            Some(patience) => {
+                let read = timeout(patience, self.read(&mut answers)).await;
+                read.unwrap_or(Err(Error::PoolTimedOut))
+            }
+            None => self.read(&mut answers).await,
+        };
         // Whatever comes after the answer of the commit, a shutdown among it, the commit has happened.
-        if answered == self.statements {
+        if answers.ours && answers.count == self.statements {
             if end.is_ok() {
                 let Parts {
                     connection, slot, ..
@@ -195,43 +211,53 @@ impl Sending {
             }
             return Committed::Yes;
         }
-        let error = match end {
-            Ok(()) => Error::Protocol("the commit was not answered".into()),
-            Err(error) => error,
-        };
-        if !is_an_answer(&error) {
-            return self.find_out(error).await;
+        match end {
+            Err(error) if is_an_answer(&error) => self.refused(error, answers),
+            Err(error) => self.find_out(error).await,
+            Ok(()) => {
+                let error = Error::Protocol("the commit was not answered".into());
+                self.find_out(error).await
+            }
         }
-        let (bounds, told) = (self.bounds, self.limit.map(|limit| (self.sent, limit)));
-        tokio::spawn(self.parts.clean_up());
-        let verdict = match code(&error).as_deref() {
-            // The division in the guard.
-            Some("22012") => Verdict::Limit,
-            Some(code) if postgres::ends_by_limit_or_cancel(code) => bounds.verdict(told),
-            _ => return Committed::Refused(error),
-        };
-        Committed::Stopped(bounds.judge(verdict, Phase::Commit).with_source(error))
     }
 
-    /// Counts the statements that were answered, once it is sure that it is these.
-    async fn answers(&mut self, answered: &mut usize) -> Result<(), Error> {
+    async fn read(&mut self, answers: &mut Answers) -> Result<(), Error> {
         let sql = std::mem::take(&mut self.sql);
         self.parts.busy = true;
         let mut items = (&mut *self.parts.connection).fetch_many(Statement::text(sql));
-        let (mut count, mut ours) = (0, false);
         while let Some(item) = next(&mut items).await.transpose()? {
             match item {
-                Either::Left(_) => count += 1,
-                Either::Right(row) => ours |= is_echo(&row, &self.parts.tag),
-            }
-            if ours {
-                *answered = count;
+                Either::Left(_) => answers.count += 1,
+                Either::Right(row) => answers.ours |= is_echo(&row, &self.parts.tag),
             }
         }
         Ok(())
     }
 
-    /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could happen at any time.
+    /// The server has answered with an error, and so it has not committed.
+    fn refused(self, error: Error, answers: Answers) -> Committed {
+        let told = self.limit.map(|limit| (self.sent, limit));
+        tokio::spawn(self.parts.clean_up());
+        let Some(code) = code(&error) else {
+            return Committed::Refused(error);
+        };
+        // The last but one; what is put off until the commit can fail with the same codes before it.
+        let at_guard = answers.count + 2 == self.statements;
+        let (verdict, source) = match postgres::guard(&code).filter(|_| at_guard) {
+            Some(Guard::Late) => (Verdict::Limit, error),
+            Some(Guard::Foreign) => {
+                let why = "a statement has ended the transaction, or changed its application_name";
+                (Verdict::Theirs, Error::Protocol(why.into()))
+            }
+            None if postgres::ends_by_limit_or_cancel(&code) => (self.bounds.verdict(told), error),
+            None => return Committed::Refused(error),
+        };
+        let stopped = self.bounds.judge(verdict, Phase::Commit);
+        Committed::Stopped(stopped.with_source(source))
+    }
+
+    /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could
+    /// happen at any time.
     async fn find_out(self, error: Error) -> Committed {
         let Self {
             parts,

@@ -8,7 +8,6 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlStr};
-
 use tokio::task::JoinHandle;
 
 use super::begin::Opened;
@@ -27,9 +26,10 @@ use crate::time::Deadline;
 /// What a [`Transaction`](super::Transaction) executes its statements on; `&mut *tx` is one.
 ///
 /// Each statement belongs to the context that calls it, or, where there is none, to the one that began the
-/// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends, with the stop as its error,
-/// and the transaction is then over: cancelled on the server, rolled back, its locks freed. Only inside a savepoint, and when it was a narrower
-/// context than that of the transaction which ended, the transaction can go on when the savepoint is left.
+/// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends,
+/// with the stop as its error, and the transaction is then over: cancelled on the server, rolled back, its locks
+/// freed. Only inside a savepoint, and when it was a narrower context than that of the transaction which ended, the
+/// transaction can go on when the savepoint is left.
 pub struct Connection {
     pub(super) live: Live,
     pub(super) shared: Arc<Shared>,
@@ -66,9 +66,9 @@ pub(super) struct Before {
 
 /// Whether the server has to be told again.
 ///
-/// It may be a little more patient than we are, because telling it costs a round trip where a statement has arguments: the driver waits
-/// for the answer of whatever goes before it. And it must not be less patient, as it would be with a statement in a wider
-/// context than the one before; figures are whole milliseconds.
+/// It may be a little more patient than we are, because telling it costs a round trip where a statement has
+/// arguments: the driver waits for the answer of whatever goes before it. And it must not be less patient, as it
+/// would be with a statement in a wider context than the one before; figures are whole milliseconds.
 fn is_stale(told: Option<Limits>, limits: Limits) -> bool {
     let Some(told) = told else {
         return true;
@@ -94,8 +94,9 @@ impl Connection {
         }
     }
 
-    /// sqlx's connection below, for what has no other way (`COPY`). What runs there has the limits that the server was last told and
-    /// is not cut by us; it must neither begin nor end a transaction.
+    /// sqlx's connection below, for what has no other way (`COPY`). What runs there has the limits that the server
+    /// was last told and is not cut by us; it must neither begin nor end a transaction, nor change its
+    /// `application_name`.
     ///
     /// # Errors
     /// When the transaction is over.
@@ -119,9 +120,14 @@ impl Connection {
         }
     }
 
+    /// Whether the time of the transaction itself is over.
+    fn is_over(&self) -> bool {
+        Bounds::of(self.cx.clone()).is_over()
+    }
+
     /// A statement was stopped. The server fails the transaction with it, but for a savepoint.
     fn stopped(&mut self, stopped: &Stopped) {
-        if self.level > 0 && self.cx.cause().is_none() {
+        if self.level > 0 && !self.is_over() {
             if self.live.parts().is_some_and(|parts| parts.busy) {
                 self.recovering = self.live.recover();
             }
@@ -132,8 +138,11 @@ impl Connection {
 
     /// Waits until a statement that was stopped is over on the server.
     pub(super) async fn settle(&mut self, bounds: &Bounds) -> Result<(), Stopped> {
-        if let Some(recovering) = self.recovering.take() {
-            match bounds.run(Phase::Database, recovering).await {
+        if let Some(recovering) = &mut self.recovering {
+            // By reference: who is dropped here has not lost it.
+            let recovered = bounds.run(Phase::Database, recovering).await;
+            self.recovering = None;
+            match recovered {
                 Ok(Ok(live)) => self.live = live,
                 // The runtime is shutting down.
                 Ok(Err(_)) => {}
@@ -253,10 +262,7 @@ pub(super) async fn each(
         Ok(left) => left,
         Err(refused) => {
             // With the whole transaction's time over nobody needs its locks any more; a narrower context only refuses.
-            if Bounds::of(connection.cx.clone())
-                .admit(Duration::ZERO)
-                .is_err()
-            {
+            if connection.is_over() {
                 connection.abandon(&refused);
             }
             return Err(refused.into());

@@ -53,11 +53,12 @@ impl Live {
         self.0.take()
     }
 
-    /// Cancels what is running, in a task of its own, and gives the transaction back for what a savepoint leaves of it; nothing
-    /// if that did not go well.
+    /// Cancels what is running, in a task of its own, and gives the transaction back for what a savepoint leaves of
+    /// it; nothing if that did not go well.
     pub(super) fn recover(&mut self) -> Option<JoinHandle<Self>> {
         let mut parts = self.take()?;
         let runtime = parts.runtime.clone();
+        let _entered = runtime.enter();
         Some(runtime.spawn(async move {
             let within = parts.shared.policy.cleanup;
             if matches!(timeout(within, parts.interrupt()).await, Ok(Ok(()))) {
@@ -149,8 +150,8 @@ impl Parts {
     }
 }
 
-/// Reads everything that is outstanding. A statement that was cancelled ends with an error, which the driver would take for that of
-/// whatever it does next.
+/// Reads everything that is outstanding. A statement that was cancelled ends with an error, which the driver would
+/// take for that of whatever it does next.
 async fn drain(connection: &mut PoolConnection<Postgres>) -> Result<(), Error> {
     const ERRORS: usize = 8;
     for _ in 0..ERRORS {

@@ -1,6 +1,7 @@
 //! Postgres over sqlx 0.9: a [`Pool`] and a [`Transaction`] in place of [`sqlx::PgPool`] and [`sqlx::PgTransaction`].
 //!
-//! Both execute queries as sqlx's do, so a repository keeps its code, `query!` and `query_as!` among it, and changes two types:
+//! Both execute queries as sqlx's do, so a repository keeps its code, `query!` and `query_as!` among it, and changes
+//! two types:
 //!
 //! ```no_run
 //! use deadline_runtime::data::sqlx_postgres::{Pool, Transaction};
@@ -57,13 +58,15 @@
 //!
 //! # What the server knows
 //!
-//! `statement_timeout`, `idle_in_transaction_session_timeout` and, with [`Policy::lock_wait`](super::Policy::lock_wait), `lock_timeout` are set
-//! in the round trip of the `BEGIN`, always as `SET LOCAL`, never above what the role or the server is limited to anyway (asked once a pool).
+//! `statement_timeout`, `idle_in_transaction_session_timeout` and, with
+//! [`Policy::lock_wait`](super::Policy::lock_wait), `lock_timeout` are set in the round trip of the `BEGIN`, always
+//! as `SET LOCAL`, never above what the role or the server is limited to anyway (asked once a pool).
 //! `application_name` is the request's id with a unique part, so `pg_stat_activity` says who it works for.
 //!
-//! `statement_timeout` counts for each statement anew, so the server is told again before a statement when it would be more patient than
-//! we are by 5 ms and a tenth of what is left. For a text without arguments that goes in the same message; before one with arguments it is
-//! a round trip of its own, because sqlx waits for the answer of what it sent before. Our own cancel does not depend on it.
+//! `statement_timeout` counts for each statement anew, so the server is told again before a statement when it would
+//! be more patient than we are by 5 ms and a tenth of what is left. For a text without arguments that goes in the
+//! same message; before one with arguments it is a round trip of its own, because sqlx waits for the answer of what
+//! it sent before. Our own cancel does not depend on it.
 //!
 //! # Round trips
 //!
@@ -79,14 +82,16 @@
 //!
 //! # What it cannot do
 //!
-//! * [`sqlx::Acquire`] is not implemented: it hands out sqlx's own connection and transaction, whose commit reports a failed transaction
-//!   as committed. Functions generic over it take [`sqlx::PgExecutor`], or a [`&mut Connection`](Connection), instead.
+//! * [`sqlx::Acquire`] is not implemented: it hands out sqlx's own connection and transaction, whose commit reports a
+//!   failed transaction as committed. Functions generic over it take [`sqlx::PgExecutor`], or a [`&mut
+//!   Connection`](Connection), instead.
 //! * A function that takes `&mut PgConnection` takes [`&mut Connection`](Connection) instead.
 //! * `LISTEN`, session-level locks and settings, and what cannot run in a transaction belong on [`Pool::sqlx`].
-//! * Cancelling needs a server that shows a role its own backends in `pg_stat_activity` (all do), and one connection beside the pool's.
+//! * Cancelling needs a server that shows a role its own backends in `pg_stat_activity` (all do), and one connection
+//!   beside the pool's.
 //!
-//! sqlx's `macros` feature is enabled: an executor has one method more with it, and a library cannot know whether somebody
-//! else in the build has enabled it.
+//! sqlx's `macros` feature is enabled: an executor has one method more with it, and a library cannot know whether
+//! somebody else in the build has enabled it.
 
 mod begin;
 mod commit;

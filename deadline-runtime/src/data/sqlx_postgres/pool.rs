@@ -23,10 +23,11 @@ use crate::data::{Policy, Resolution, TransactionId, UnknownCommit};
 
 /// A pool of connections whose users keep to their deadlines: in place of [`sqlx::PgPool`].
 ///
-/// `&Pool` executes queries as `&PgPool` does. Inside a context each of them is a transaction of its own, because limits that the
-/// server knows live in transactions: three round trips (begin, query, commit) where sqlx has one, and no id to resolve the commit by. A statement that cannot
-/// run in a transaction (`VACUUM`, `CREATE INDEX CONCURRENTLY`) goes to [`sqlx`](Self::sqlx), as does everything that is to
-/// stay on a session. Rows that are streamed and left before their end are rolled back.
+/// `&Pool` executes queries as `&PgPool` does. Inside a context each of them is a transaction of its own, because
+/// limits that the server knows live in transactions: three round trips (begin, query, commit) where sqlx has one,
+/// and no id to resolve the commit by. A statement that cannot run in a transaction (`VACUUM`, `CREATE INDEX
+/// CONCURRENTLY`) goes to [`sqlx`](Self::sqlx), as does everything that is to stay on a session. Rows that are
+/// streamed and left before their end are rolled back.
 ///
 /// Cheap to clone; every clone is the same pool.
 ///
@@ -139,7 +140,8 @@ impl Pool {
     /// Begins a transaction with a statement of your own, such as `BEGIN ISOLATION LEVEL SERIALIZABLE`.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin), and [`Error::BeginFailed`] for a statement that is not one `BEGIN` or `START TRANSACTION`.
+    /// As [`begin`](Self::begin), and [`Error::BeginFailed`] for a statement that is not one `BEGIN` or `START
+    /// TRANSACTION`.
     pub async fn begin_with(
         &self,
         statement: impl SqlSafeStr,
@@ -150,8 +152,8 @@ impl Pool {
 
     /// Asks the server what became of a commit.
     ///
-    /// One that is still under way is asked about again, for as long as the [`Policy::cleanup`] lasts or the calling context
-    /// allows. Without an id the answer is [`Resolution::Unknown`].
+    /// One that is still under way is asked about again, for as long as the [`Policy::cleanup`] lasts or the calling
+    /// context allows. Without an id the answer is [`Resolution::Unknown`].
     ///
     /// # Errors
     /// When the server cannot be asked.

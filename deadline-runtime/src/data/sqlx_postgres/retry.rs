@@ -10,10 +10,10 @@ use crate::data::bounds::Bounds;
 impl Pool {
     /// Runs `work` in a transaction and commits it; on an error it is rolled back.
     ///
-    /// A serialization failure or a deadlock (`40001`, `40P01`) is tried again after a short random pause, for as long as
-    /// an attempt like the longest so far fits into what is left, and at most [`Policy::attempts`](crate::data::Policy::attempts)
-    /// times; then the last error is returned. A commit of unknown outcome is never repeated. `work` must not do anything that a
-    /// rollback does not undo.
+    /// A serialization failure or a deadlock (`40001`, `40P01`) is tried again after a short random pause, for as
+    /// long as an attempt like the longest so far fits into what is left, and at most
+    /// [`Policy::attempts`](crate::data::Policy::attempts) times; then the last error is returned. A commit of
+    /// unknown outcome is never repeated. `work` must not do anything that a rollback does not undo.
     ///
     /// # Errors
     /// That of `work`, of the begin or of the commit.

@@ -33,8 +33,8 @@ impl Statement {
         }
     }
 
-    /// Whether it goes as text, so that other statements can go before it in the same message. A query with arguments is prepared,
-    /// and the driver waits for whatever was sent before it.
+    /// Whether it goes as text, so that other statements can go before it in the same message. A query with arguments
+    /// is prepared, and the driver waits for whatever was sent before it.
     pub(super) const fn is_text(&self) -> bool {
         self.arguments.is_none()
     }
@@ -62,8 +62,8 @@ impl Execute<'_, Postgres> for Statement {
     }
 }
 
-/// Whether a row is the transaction's own name: then it answers what was just sent. A driver that was left in the middle of
-/// something can be one answer behind.
+/// Whether a row is the transaction's own name: then it answers what was just sent. A driver that was left in the
+/// middle of something can be one answer behind.
 pub(super) fn is_echo(row: &PgRow, tag: &Tag) -> bool {
     row.try_get_unchecked::<&str, _>(0)
         .is_ok_and(|name| *tag == *name)

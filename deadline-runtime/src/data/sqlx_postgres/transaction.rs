@@ -18,11 +18,11 @@ use crate::stop::{Phase, Stopped};
 
 /// A transaction inside the deadline: in place of [`sqlx::PgTransaction`].
 ///
-/// It executes as `&mut *tx` or `&mut tx`. Dropped without a commit it is rolled back by a task of its own. A transaction that was begun
-/// in another one is a savepoint.
+/// It executes as `&mut *tx` or `&mut tx`. Dropped without a commit it is rolled back by a task of its own. A
+/// transaction that was begun in another one is a savepoint.
 ///
-/// It does not implement [`sqlx::Acquire`]: that gives out sqlx's own transaction, whose commit reports a transaction that the
-/// server has rolled back as committed.
+/// It does not implement [`sqlx::Acquire`]: that gives out sqlx's own transaction, whose commit reports a transaction
+/// that the server has rolled back as committed.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'c>(Kind<'c>);
 
@@ -48,13 +48,15 @@ impl Transaction<'_> {
 
     /// Commits, or releases the savepoint.
     ///
-    /// It is refused when the calling context is stopped or has less left than [`Policy::commit_min`](crate::data::Policy::commit_min).
-    /// What was put off until the commit (deferred constraints and triggers) happens first and within the limit; the commit
-    /// itself carries a guard on the server's clock. From there on it is never dropped: who leaves only does not hear of it.
+    /// It is refused when the calling context is stopped or has less left than
+    /// [`Policy::commit_min`](crate::data::Policy::commit_min). What was put off until the commit (deferred
+    /// constraints and triggers) happens first and within the limit; the commit itself carries a guard on the
+    /// server's clock. From there on it is never dropped: who leaves only does not hear of it.
     ///
     /// # Errors
-    /// [`CommitError`](crate::data::CommitError) inside the error unless the server refused it with an error of its own,
-    /// which is passed on. [`CommitError::Unknown`](crate::data::CommitError::Unknown) is the one to look for: it may have happened.
+    /// [`CommitError`](crate::data::CommitError) inside the error unless the server refused it with an error of its
+    /// own, which is passed on. [`CommitError::Unknown`](crate::data::CommitError::Unknown) is the one to look for:
+    /// it may have happened.
     pub async fn commit(self) -> Result<(), Error> {
         self.end().await.into_result()
     }
