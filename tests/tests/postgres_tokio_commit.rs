@@ -10,6 +10,7 @@ use deadline_runtime::data::tokio_postgres::{
 };
 use deadline_runtime::data::{CommitError, CommitOutcome, Policy, Resolution};
 use deadline_runtime::{Budget, Cause, Context, Phase, Stopped};
+use deadline_tests::events::Events;
 use deadline_tests::proxy::Proxy;
 use futures::SinkExt as _;
 use postgres_common::{Db, ms, request, stop_of};
@@ -113,6 +114,63 @@ async fn a_failed_transaction_is_never_reported_as_committed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_a_statement_has_ended_is_not_reported_as_committed() {
+    let db = Db::new().await;
+    table(&db).await;
+    let pool = pool(&db, 1);
+    for cx in [request(5_000), Context::none()] {
+        let mut tx = written(&cx, &pool).await;
+        cx.run(tx.batch_execute("ROLLBACK")).await.unwrap().unwrap();
+        let outcome = cx.run(tx.commit_outcome()).await.unwrap();
+        let CommitOutcome::NotCommitted(stopped) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(stopped.cause(), Cause::DependencyFailed);
+        let why = std::error::Error::source(&stopped).unwrap().to_string();
+        assert!(why.contains("has ended the transaction"), "{why}");
+    }
+    assert_eq!(rows(&db).await, 0);
+    still_works(&request(5_000), &pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_deadline_a_commit_takes_its_time() {
+    let db = Db::new().await;
+    table(&db).await;
+    slow_trigger(&db, "PERFORM pg_sleep(0.4)").await;
+    let policy = Policy::new().connect(ms(100)).cleanup(ms(100));
+    let policy = policy.resolvable(false);
+    let pool = pool_at(&db, db.server.address(), 1, policy);
+    let tx = written(&Context::none(), &pool).await;
+    assert!(tx.commit_outcome().await.is_committed());
+    assert_eq!(rows(&db).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_of_a_deferred_trigger_is_not_taken_for_the_guards() {
+    let db = Db::new().await;
+    table(&db).await;
+    slow_trigger(&db, "PERFORM 1/0").await;
+    for resolvable in [true, false] {
+        let policy = Policy::new().resolvable(resolvable);
+        let pool = pool_at(&db, db.server.address(), 1, policy);
+        let cx = request(20_000);
+        let tx = written(&cx, &pool).await;
+        let error = cx.run(tx.commit()).await.unwrap().unwrap_err();
+        assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
+    }
+    assert_eq!(rows(&db).await, 0);
+}
+
+async fn slow_trigger(db: &Db, does: &str) {
+    db.execute(&format!(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {does}; RETURN NULL; END $$; \
+         CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()",
+    ))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_is_not_started_late() {
     let db = Db::new().await;
     table(&db).await;
@@ -150,11 +208,7 @@ async fn a_commit_is_not_started_late() {
 async fn a_slow_deferred_trigger_is_never_a_false_commit() {
     let db = Db::new().await;
     table(&db).await;
-    db.execute(
-        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.4); RETURN NULL; END $$; \
-         CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()",
-    )
-    .await;
+    slow_trigger(&db, "PERFORM pg_sleep(0.4)").await;
     let pool = pool(&db, 1);
     let cx = request(100);
     let tx = written(&cx, &pool).await;
@@ -316,7 +370,11 @@ async fn a_commit_is_not_dropped_with_whoever_waits_for_it() {
     table(&db).await;
     let proxy = Proxy::start(db.server.address()).await;
     let pool = pool_at(&db, proxy.address(), 1, Policy::new().resolvable(false));
-    let cx = request(5_000);
+    let events = Events::listen();
+    let cx = Context::builder("request")
+        .budget(Budget::new(ms(5_000)))
+        .request_id("leaves")
+        .build();
     let tx = written(&cx, &pool).await;
     proxy.delay_replies(ms(100));
     let commit = cx.run(tx.commit_outcome());
@@ -324,6 +382,19 @@ async fn a_commit_is_not_dropped_with_whoever_waits_for_it() {
     db.until("SELECT count(*) FROM t", 1, Duration::from_secs(2))
         .await;
     proxy.delay_replies(Duration::ZERO);
+    // Somebody may want to know all the same.
+    let told = || {
+        let all = events.about("");
+        let told = all
+            .iter()
+            .find(|event| event.get("transaction").starts_with("leaves#"));
+        told.map(|event| event.get("outcome").to_owned())
+    };
+    let since = Instant::now();
+    while told().is_none() && since.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(ms(5)).await;
+    }
+    assert_eq!(told().as_deref(), Some("committed"));
     let one = pool.query_one("SELECT 1", &[]).await.unwrap();
     assert_eq!((one.get::<_, i32>(0), db.in_transaction().await), (1, 0));
     assert_eq!(pool.status().size, 1);

@@ -19,7 +19,7 @@ pub const SLEEPING: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname 
 
 /// What is in a transaction, the watcher aside.
 pub const IN_TRANSACTION: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-    AND pid <> pg_backend_pid() AND xact_start IS NOT NULL";
+    AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'";
 
 /// What waits in a transaction.
 pub const IDLE_IN_TRANSACTION: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \

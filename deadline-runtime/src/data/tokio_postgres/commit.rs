@@ -7,15 +7,16 @@ use std::time::Duration;
 use futures_core::Stream as _;
 use tokio::time::timeout;
 use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::error::SqlState;
 use tracing::Instrument as _;
 
 use super::connection::Connection;
-use super::error::{Error, NoAnswer, is_an_answer};
+use super::error::{Error, Failure, Fault, is_an_answer};
 use super::live::Parts;
 use super::text::{column, is_echo};
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
-use crate::data::postgres;
+use crate::data::postgres::{self, Guard};
 use crate::data::{CommitOutcome, Resolution, TransactionId, UnknownCommit};
 use crate::scope::TARGET;
 use crate::stop::{Details, Phase, Stopped};
@@ -51,6 +52,11 @@ pub(super) fn refused(bounds: &Bounds, error: Error) -> Stopped {
             .judge(Verdict::Theirs, Phase::Commit)
             .with_source(error),
     }
+}
+
+fn stopped(bounds: &Bounds, verdict: Verdict, source: impl Into<Failure>) -> Committed {
+    let stopped = bounds.judge(verdict, Phase::Commit);
+    Committed::Stopped(stopped.with_source(source))
 }
 
 /// What a statement before the commit has failed with.
@@ -110,8 +116,9 @@ pub(super) async fn commit(
         return Committed::Stopped(connection.over_as_error());
     };
     sql.push_str(&postgres::commit(guard, &parts.tag));
-    // After the deadline its guard refuses it, so then the answer is not far. Without one it is not waited for without end.
-    let patience = deadline.map_or(policy.connect, Deadline::remaining);
+    // After the deadline its guard refuses it, so then the answer is not far. Without one it takes its time, as
+    // without us.
+    let patience = deadline.map(|deadline| deadline.remaining().saturating_add(policy.cleanup));
     let sending = Sending {
         parts,
         transaction,
@@ -119,7 +126,7 @@ pub(super) async fn commit(
         sql,
         sent: Deadline::now(),
         limit: limit.and_then(|left| connection.limits(bounds, left).ours()),
-        patience: patience.saturating_add(policy.cleanup),
+        patience,
         bounds: bounds.clone(),
     };
     let (answer, answered) = tokio::sync::oneshot::channel();
@@ -202,67 +209,84 @@ struct Sending {
     statements: usize,
     sent: Deadline,
     limit: Option<ServerLimit>,
-    patience: Duration,
+    patience: Option<Duration>,
     bounds: Bounds,
+}
+
+/// What has come back so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Answers {
+    /// Of how many statements.
+    count: usize,
+    /// And it is sure that it is these.
+    ours: bool,
 }
 
 impl Sending {
     async fn send(mut self) -> Committed {
-        let mut answered = 0;
-        let sent = timeout(self.patience, self.answers(&mut answered)).await;
+        let mut answers = Answers::default();
+        let end = match self.patience {
+            Some(patience) => timeout(patience, self.read(&mut answers)).await,
+            None => Ok(self.read(&mut answers).await),
+        };
         // Whatever comes after the answer of the commit, a shutdown among it, the commit has happened.
-        if answered == self.statements {
-            if matches!(sent, Ok(Ok(()))) {
+        if answers.ours && answers.count == self.statements {
+            if matches!(end, Ok(Ok(()))) {
                 self.parts.hand_back();
             } else {
                 tokio::spawn(self.parts.close());
             }
             return Committed::Yes;
         }
-        let error = match sent {
-            Ok(Err(error)) if is_an_answer(&error) => error,
-            Ok(Err(error)) => return self.find_out(Error::from(error)).await,
-            Ok(Ok(())) => return self.find_out(NoAnswer("the commit was not answered")).await,
-            Err(late) => return self.find_out(late).await,
-        };
-        let (bounds, told) = (self.bounds, self.limit.map(|limit| (self.sent, limit)));
-        self.parts.busy = false;
-        tokio::spawn(self.parts.clean_up());
-        let verdict = match error.code().map(|code| code.code()) {
-            // The division in the guard.
-            Some("22012") => Verdict::Limit,
-            Some(code) if postgres::ends_by_limit_or_cancel(code) => bounds.verdict(told),
-            _ => return Committed::Refused(error.into()),
-        };
-        Committed::Stopped(bounds.judge(verdict, Phase::Commit).with_source(error))
+        match end {
+            Ok(Err(error)) if is_an_answer(&error) => self.refused(error, answers),
+            Ok(Err(error)) => self.find_out(error).await,
+            Ok(Ok(())) => self.find_out(Fault("the commit was not answered")).await,
+            Err(late) => self.find_out(late).await,
+        }
     }
 
-    /// Counts the statements that were answered, once it is sure that it is these.
-    async fn answers(&mut self, answered: &mut usize) -> Result<(), tokio_postgres::Error> {
+    async fn read(&mut self, answers: &mut Answers) -> Result<(), tokio_postgres::Error> {
         self.parts.busy = true;
         let mut items = pin!(self.parts.link.simple_query_raw(&self.sql).await?);
-        let (mut count, mut ours) = (0, false);
         while let Some(item) = poll_fn(|cx| items.as_mut().poll_next(cx))
             .await
             .transpose()?
         {
             match item {
-                SimpleQueryMessage::CommandComplete(_) => count += 1,
-                SimpleQueryMessage::Row(row) => ours |= is_echo(&row, &self.parts.tag),
+                SimpleQueryMessage::CommandComplete(_) => answers.count += 1,
+                SimpleQueryMessage::Row(row) => answers.ours |= is_echo(&row, &self.parts.tag),
                 _ => {}
-            }
-            if ours {
-                *answered = count;
             }
         }
         Ok(())
     }
 
+    /// The server has answered with an error, and so it has not committed.
+    fn refused(mut self, error: tokio_postgres::Error, answers: Answers) -> Committed {
+        let told = self.limit.map(|limit| (self.sent, limit));
+        self.parts.busy = false;
+        tokio::spawn(self.parts.clean_up());
+        let Some(code) = error.code().map(SqlState::code) else {
+            return Committed::Refused(error.into());
+        };
+        // The last but one; what is put off until the commit can fail with the same codes before it.
+        let at_guard = answers.count + 2 == self.statements;
+        match postgres::guard(code).filter(|_| at_guard) {
+            Some(Guard::Late) => stopped(&self.bounds, Verdict::Limit, error),
+            Some(Guard::Foreign) => {
+                let why = "a statement has ended the transaction, or changed its application_name";
+                stopped(&self.bounds, Verdict::Theirs, Fault(why))
+            }
+            None if postgres::ends_by_limit_or_cancel(code) => {
+                stopped(&self.bounds, self.bounds.verdict(told), error)
+            }
+            None => Committed::Refused(error.into()),
+        }
+    }
+
     /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could happen at any time.
-    async fn find_out(
-        self,
-        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Committed {
+    async fn find_out(self, error: impl Into<Failure>) -> Committed {
         let Self {
             parts,
             transaction,

@@ -120,9 +120,14 @@ impl Connection {
         }
     }
 
+    /// Whether the time of the transaction itself is over.
+    fn is_over(&self) -> bool {
+        Bounds::of(self.cx.clone()).is_over()
+    }
+
     /// A statement was stopped. The server fails the transaction with it, but for a savepoint.
     fn stopped(&mut self, stopped: &Stopped) {
-        if self.level > 0 && self.cx.cause().is_none() {
+        if self.level > 0 && !self.is_over() {
             if self.live.parts().is_some_and(|parts| parts.busy) {
                 self.recovering = self.live.recover();
             }
@@ -140,8 +145,11 @@ impl Connection {
 
     /// Waits for what is left of statements that were stopped or dropped.
     pub(super) async fn settle(&mut self, bounds: &Bounds) -> Result<(), Error> {
-        if let Some(recovering) = self.recovering.take() {
-            match bounds.run(Phase::Database, recovering).await {
+        if let Some(recovering) = &mut self.recovering {
+            // By reference: who is dropped here has not lost it.
+            let recovered = bounds.run(Phase::Database, recovering).await;
+            self.recovering = None;
+            match recovered {
                 Ok(Ok(live)) => self.live = live,
                 // The runtime is shutting down.
                 Ok(Err(_)) => {}
@@ -173,7 +181,7 @@ impl Connection {
             Ok(left) => left,
             Err(refused) => {
                 // With the whole transaction's time over nobody needs its locks any more; a narrower context only refuses.
-                if Bounds::of(self.cx.clone()).admit(Duration::ZERO).is_err() {
+                if self.is_over() {
                     self.abandon(&refused);
                 }
                 return Err(refused.into());
@@ -538,7 +546,8 @@ impl Connection {
     }
 
     /// The driver's client below, inside the transaction, for what has no other way (`COPY`, row streams). What runs there has the
-    /// limits that the server was last told and is not cut by us; it must neither begin nor end a transaction.
+    /// limits that the server was last told and is not cut by us; it must neither begin nor end a transaction,
+    /// nor change its `application_name`.
     ///
     /// # Errors
     /// When the transaction is over or cannot be begun.

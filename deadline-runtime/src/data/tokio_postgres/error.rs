@@ -107,14 +107,16 @@ pub(super) fn breaks(error: &tokio_postgres::Error) -> bool {
     error.is_closed() || error.as_db_error().is_some() && !is_an_answer(error)
 }
 
-/// An answer that did not come, or not the right one.
+/// What a stop is due to, without being an error of the driver.
 #[derive(Debug)]
-pub(super) struct NoAnswer(pub(super) &'static str);
+pub(super) struct Fault(pub(super) &'static str);
 
-impl fmt::Display for NoAnswer {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl error::Error for NoAnswer {}
+impl error::Error for Fault {}
+
+pub(super) type Failure = Box<dyn error::Error + Send + Sync>;

@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::error::{NoAnswer, is_an_answer};
+use super::error::{Failure, Fault, is_an_answer};
 use super::link::Link;
 use super::pool::Shared;
 use super::text::{self, is_echo};
@@ -34,8 +34,6 @@ pub(super) struct Parts {
     /// Destructors may run where there is no runtime.
     pub(super) runtime: Handle,
 }
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Live {
     pub(super) const fn new(parts: Parts) -> Self {
@@ -135,7 +133,7 @@ impl Parts {
         loop {
             match text::first(&self.link, &sql).await {
                 Ok(Some(row)) if is_echo(&row, &self.tag) => return Ok(()),
-                Ok(_) => return Err(NoAnswer("another answer than that of the rollback").into()),
+                Ok(_) => return Err(Fault("another answer than that of the rollback").into()),
                 Err(error) if is_an_answer(&error) && tries < 2 => tries += 1,
                 Err(error) => return Err(error.into()),
             }
