@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use deadline_runtime::data::Policy;
 use deadline_runtime::data::tokio_postgres::{Connection, Error, Pool, TransactionOptions};
 use deadline_runtime::{Budget, Cause, Context, Mode, Phase, Stopped, deadline};
+use futures::TryStreamExt as _;
 use postgres_common::{Db, ms, request, stop_of};
 use postgres_tokio_common::{ACTIVE, SLEEPING, pool, pool_at};
 use tokio_postgres::IsolationLevel;
@@ -606,32 +607,126 @@ async fn a_part_that_is_dropped_before_the_commit_is_not_committed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_narrower_budget_that_ends_inside_a_savepoint_leaves_the_rest_of_the_transaction() {
+async fn what_is_optional_may_miss_its_budget_inside_a_savepoint() {
     let db = Db::new().await;
     let pool = pool(&db, 1);
     db.execute("CREATE TABLE t (v int)").await;
-    request(10_000)
+    let slow = async |tx: &mut Connection| {
+        let narrow = Context::current().child(Budget::new(ms(60)));
+        let slow = narrow.run(tx.execute("SELECT pg_sleep(10)", &[])).await;
+        slow.unwrap().unwrap_err()
+    };
+    let insert = async |tx: &mut Connection, v: i32| {
+        let inserted = tx.execute("INSERT INTO t VALUES ($1)", &[&v]).await;
+        inserted.map(drop)
+    };
+    request(20_000)
         .run(async {
             let mut tx = pool.begin().await.unwrap();
-            tx.execute("INSERT INTO t VALUES (1)", &[]).await.unwrap();
+            insert(&mut tx, 1).await.unwrap();
+            let since = Instant::now();
             let mut part = tx.begin().await.unwrap();
-            part.execute("INSERT INTO t VALUES (10)", &[])
-                .await
-                .unwrap();
-            let narrow = Context::current().child(Budget::new(ms(50)));
-            let slow = narrow.run(part.execute("SELECT pg_sleep(5)", &[])).await;
-            assert!(!matches!(slow, Ok(Ok(_))));
+            insert(&mut part, 10).await.unwrap();
+            let error = slow(&mut part).await;
+            assert_eq!(stop_of(&error).0, Cause::DependencyTimeout);
+            assert!(since.elapsed() < ms(60) + SLACK);
             // Inside the savepoint the transaction has failed.
-            let failed = part.execute("SELECT 1", &[]).await.unwrap_err();
+            let failed = insert(&mut part, 10).await.unwrap_err();
             assert_eq!(failed.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
             drop(part);
-            tx.execute("INSERT INTO t VALUES (100)", &[]).await.unwrap();
+            insert(&mut tx, 100).await.unwrap();
             assert!(tx.commit_outcome().await.is_committed());
+            // Without one the whole is over, whatever is left.
+            let mut tx = pool.begin().await.unwrap();
+            slow(&mut tx).await;
+            let error = insert(&mut tx, 1000).await.unwrap_err();
+            assert_eq!(stop_of(&error).0, Cause::DependencyTimeout);
+            assert!(!tx.commit_outcome().await.is_committed());
+            // One that is rolled back while its statement is being cancelled.
+            let mut tx = pool.begin().await.unwrap();
+            let mut part = tx.begin().await.unwrap();
+            slow(&mut part).await;
+            drop(part);
+            tx.rollback().await.unwrap();
         })
         .await
         .unwrap();
     assert_eq!(db.number("SELECT sum(v) FROM t").await, 101);
     assert_eq!(pool.status().size, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_nobody_reads_on_leave_the_transaction_usable() {
+    let db = Db::new().await;
+    let pool = pool(&db, 1);
+    let many = "SELECT generate_series(1, $1::int)";
+    request(20_000)
+        .run(async {
+            let mut tx = pool.begin().await.unwrap();
+            {
+                let mut rows = tx.query_stream(many, &[&100_000]);
+                for n in 1..=2 {
+                    let row = rows.try_next().await.unwrap().unwrap();
+                    assert_eq!(row.get::<_, i32>(0), n);
+                }
+            }
+            let rows: Vec<_> = tx.query_stream(many, &[&3]).try_collect().await.unwrap();
+            assert_eq!(rows.len(), 3);
+            tx.commit().await.unwrap();
+            // On the pool, to the end and not to the end.
+            let rows: Vec<_> = pool.query_stream(many, &[&3]).try_collect().await.unwrap();
+            assert_eq!(rows.len(), 3);
+            let mut rows = pool.query_stream(many, &[&100_000]);
+            rows.try_next().await.unwrap().unwrap();
+        })
+        .await
+        .unwrap();
+    // A statement that fails after some rows, and one that is too slow.
+    let fails = "SELECT 1 / (3 - n) FROM generate_series(1, 5) n";
+    request(20_000)
+        .run(async {
+            let mut rows = pool.query_stream(fails, &[]);
+            assert!(rows.try_next().await.unwrap().is_some());
+            assert!(rows.try_next().await.unwrap().is_some());
+            let error = rows.try_next().await.unwrap_err();
+            assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
+            assert!(rows.try_next().await.unwrap().is_none());
+            let slow = "SELECT n, pg_sleep(0.005 * n) FROM generate_series(1, 1000) n";
+            let narrow = Context::current().child(Budget::new(ms(200)));
+            let read = narrow.run(pool.query_stream(slow, &[]).try_collect::<Vec<_>>());
+            let error = read.await.unwrap().unwrap_err();
+            assert_eq!(stop_of(&error), (Cause::DependencyTimeout, Phase::Database));
+        })
+        .await
+        .unwrap();
+    db.until(ACTIVE, 0, SLACK).await;
+    let rows: Vec<_> = pool.query_stream(many, &[&3]).try_collect().await.unwrap();
+    assert_eq!((rows.len(), pool.status().size), (3, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_for_a_lock_ends_with_the_deadline_or_with_its_own_limit() {
+    let db = Db::new().await;
+    db.execute("CREATE TABLE t (v int); INSERT INTO t VALUES (1)")
+        .await;
+    db.execute("BEGIN; SELECT v FROM t FOR UPDATE").await;
+    let update = "UPDATE t SET v = 2";
+    let unlimited = pool(&db, 1);
+    let waits = request(80).run(unlimited.execute(update, &[])).await;
+    if let Ok(waited) = waits {
+        assert_eq!(stop_of(&waited.unwrap_err()).0, Cause::DeadlineExceeded);
+    }
+    let policy = Policy::new().lock_wait(ms(50));
+    let pool = pool_at(&db, db.server.address(), 1, policy);
+    let since = Instant::now();
+    let waits = request(20_000).run(pool.execute(update, &[])).await;
+    let error = waits.unwrap().unwrap_err();
+    assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE));
+    assert!(since.elapsed() < Duration::from_secs(10));
+    db.execute("COMMIT").await;
+    let served = request(20_000).run(pool.execute(update, &[])).await;
+    served.unwrap().unwrap();
+    assert_eq!(db.number("SELECT v::bigint FROM t").await, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -37,6 +37,8 @@ mod outcome;
 mod policy;
 #[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 mod postgres;
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
+mod rows;
 #[cfg(feature = "sqlx-postgres")]
 pub mod sqlx_postgres;
 #[cfg(feature = "tokio-postgres")]

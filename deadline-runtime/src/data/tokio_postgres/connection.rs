@@ -16,10 +16,12 @@ use super::link::Link;
 use super::live::Live;
 use super::options::TransactionOptions;
 use super::pool::Shared;
+use super::stream::RowStream;
 use crate::context::Context;
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
 use crate::data::postgres::{self, Begin, Limits};
+use crate::data::rows::{Out, next};
 use crate::data::{CommitError, UnknownCommit};
 use crate::stop::{Brief, Cause, Details, Phase, Stopped};
 use crate::time::Deadline;
@@ -424,6 +426,79 @@ impl Connection {
         T: ?Sized + ToStatement + Sync,
     {
         inside!(self, true, |client| client.query(statement, params))
+    }
+
+    /// Row by row, as [`tokio_postgres::Client::query_raw`]. Rows that are left before their end are thrown away, and the transaction
+    /// goes on.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query), as the last item.
+    pub fn query_stream<'a, T>(
+        &'a mut self,
+        statement: &'a T,
+        params: &'a [&'a (dyn ToSql + Sync)],
+    ) -> RowStream<'a>
+    where
+        T: ?Sized + ToStatement + Sync,
+    {
+        let bounds = Bounds::here();
+        RowStream::new(move |out| async move {
+            let bounds = bounds.polled().or(&self.cx);
+            self.each(&bounds, statement, params, &out).await
+        })
+    }
+
+    /// Executes a statement and hands over its rows.
+    pub(super) async fn each<T>(
+        &mut self,
+        bounds: &Bounds,
+        statement: &T,
+        params: &[&(dyn ToSql + Sync)],
+        out: &Out<Row>,
+    ) -> Result<(), Error>
+    where
+        T: ?Sized + ToStatement + Sync,
+    {
+        let client = self.ready(bounds).await?;
+        let sent = Deadline::now();
+        let rows = client.query_raw(statement, params.iter().copied());
+        let mut rows = Box::pin(self.drive(bounds, true, rows).await?);
+        let mut using = Using {
+            connection: self,
+            bounds,
+            done: false,
+        };
+        let end = loop {
+            // More is to come, whoever reads it.
+            if let Some(parts) = using.connection.live.parts() {
+                parts.busy = true;
+            }
+            match bounds.run(Phase::Database, next(&mut rows)).await {
+                Ok(Some(Ok(row))) => out.put(row).await,
+                Ok(Some(Err(error))) => break Ok(Err(error)),
+                Ok(None) => break Ok(Ok(())),
+                Err(stopped) => break Err(stopped),
+            }
+        };
+        using.done = true;
+        let connection = &mut *using.connection;
+        drop(rows);
+        match end {
+            Ok(Ok(())) => {
+                connection.live.set_idle();
+                Ok(())
+            }
+            Ok(Err(error)) => {
+                if is_an_answer(&error) {
+                    connection.live.set_idle();
+                }
+                Err(connection.judge(bounds, sent, error))
+            }
+            Err(stopped) => {
+                connection.stopped(&stopped);
+                Err(stopped.into())
+            }
+        }
     }
 
     /// As [`tokio_postgres::Client::query_one`].

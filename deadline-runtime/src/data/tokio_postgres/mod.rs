@@ -10,6 +10,7 @@ mod live;
 mod options;
 mod pool;
 mod retry;
+mod stream;
 mod text;
 mod transaction;
 
@@ -17,4 +18,5 @@ pub use self::connection::Connection;
 pub use self::error::Error;
 pub use self::options::TransactionOptions;
 pub use self::pool::Pool;
+pub use self::stream::RowStream;
 pub use self::transaction::Transaction;

@@ -11,9 +11,11 @@ use super::begin;
 use super::control::Control;
 use super::error::Error;
 use super::options::TransactionOptions;
+use super::stream::RowStream;
 use super::transaction::Transaction;
 use crate::data::bounds::Bounds;
 use crate::data::postgres::Ceilings;
+use crate::data::rows::next;
 use crate::data::{Policy, Resolution, TransactionId, UnknownCommit};
 
 /// A pool of connections whose users keep to their deadlines: around [`deadpool_postgres::Pool`].
@@ -150,6 +152,39 @@ impl Pool {
         T: ?Sized + ToStatement + Sync,
     {
         alone!(self, |client| client.query(statement, params))
+    }
+
+    /// Row by row, as [`tokio_postgres::Client::query_raw`]. Rows that are left before their end are rolled back.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query), as the last item.
+    pub fn query_stream<'a, T>(
+        &'a self,
+        statement: &'a T,
+        params: &'a [&'a (dyn ToSql + Sync)],
+    ) -> RowStream<'a>
+    where
+        T: ?Sized + ToStatement + Sync,
+    {
+        let bounds = Bounds::here();
+        RowStream::new(move |out| async move {
+            let bounds = bounds.polled();
+            if !bounds.enforced() {
+                let client = self.deadpool().get().await?;
+                let rows = client.query_raw(statement, params.iter().copied());
+                let mut rows = Box::pin(rows.await?);
+                while let Some(row) = next(&mut rows).await.transpose()? {
+                    out.put(row).await;
+                }
+                return Ok(());
+            }
+            let options = TransactionOptions::new();
+            let mut tx = self.begin_in(&bounds, options).await?;
+            tx.connection()
+                .each(&bounds, statement, params, &out)
+                .await?;
+            tx.commit_statement(&bounds).await
+        })
     }
 
     /// As [`tokio_postgres::Client::query_one`].
