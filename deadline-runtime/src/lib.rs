@@ -69,8 +69,8 @@
 //!
 //! # Features
 //!
-//! `http` (tower layers for servers and clients), `axum`, `reqwest`, `sqlx-postgres` (module `data`: transactions whose limits the server
-//! knows, commits of known outcome), and `test-util`. Without any of them this crate depends on
+//! `http` (tower layers for servers and clients), `axum`, `reqwest`, `sqlx-postgres` and `tokio-postgres` (module `data`: transactions whose
+//! limits the server knows, commits of known outcome), and `test-util`. Without any of them this crate depends on
 //! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
 #![doc = include_str!("fits/chapter.md")]
 #![allow(

@@ -32,8 +32,8 @@ impl Attempts {
         self.started = Deadline::now();
     }
 
-    /// After a failure: waits a little and says whether another one may be made, because it is allowed and one like the longest so far
-    /// fits into what is left.
+    /// After a failure: waits a little and says whether another one may be made, because it is allowed and one like
+    /// the longest so far fits into what is left.
     pub(crate) async fn another(&mut self, bounds: &Bounds) -> bool {
         self.longest = self.longest.max(Deadline::now().since(self.started));
         let pause = pause(self.made);

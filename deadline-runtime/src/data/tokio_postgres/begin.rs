@@ -59,8 +59,8 @@ async fn slot(shared: &Arc<Shared>, bounds: &Bounds) -> Result<OwnedSemaphorePer
     }
 }
 
-/// A connection survives the one that waited for it: it is then in the pool for the next one, instead of being built and
-/// thrown away over and over under pressure.
+/// A connection survives the one that waited for it: it is then in the pool for the next one, instead of being built
+/// and thrown away over and over under pressure.
 async fn connect(
     shared: Arc<Shared>,
     slot: OwnedSemaphorePermit,

@@ -72,7 +72,8 @@ fn not_begun(bounds: &Bounds, error: Error) -> Committed {
     }
 }
 
-/// From the step that contains the `COMMIT` on it is never dropped; until that is sent nothing is committed, whatever happens.
+/// From the step that contains the `COMMIT` on it is never dropped; until that is sent nothing is committed, whatever
+/// happens.
 ///
 /// A commit that is to be resolvable takes two steps, because the id has to be here before the second one is sent.
 pub(super) async fn commit(
@@ -285,7 +286,8 @@ impl Sending {
         }
     }
 
-    /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could happen at any time.
+    /// The answer was lost. The server still knows, and is made to decide first: a commit that waits there could
+    /// happen at any time.
     async fn find_out(self, error: impl Into<Failure>) -> Committed {
         let Self {
             parts,

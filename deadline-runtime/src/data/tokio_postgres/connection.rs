@@ -8,6 +8,7 @@ use std::task::{self, Poll, ready};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement, ToStatement};
 
@@ -28,13 +29,15 @@ use crate::time::Deadline;
 
 /// What a [`Transaction`](super::Transaction) executes its statements on; `&mut *tx` is one.
 ///
-/// The methods are those of [`tokio_postgres::Transaction`], with `&mut self`: one statement after the other. What we have to
-/// say ourselves (the `BEGIN`, what is left) is sent together with the statement, without waiting for its answer.
+/// The methods are those of [`tokio_postgres::Transaction`], with `&mut self`: one statement after the other. What we
+/// have to say ourselves (the `BEGIN`, what is left) is sent together with the statement, without waiting for its
+/// answer.
 ///
 /// Each statement belongs to the context that calls it, or, where there is none, to the one that began the
-/// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends, with the stop as its error,
-/// and the transaction is then over: cancelled on the server, rolled back, its locks freed. Only inside a savepoint, and when it was a narrower
-/// context than that of the transaction which ended, the transaction can go on when the savepoint is left.
+/// transaction. It is refused when that is stopped or has less than a millisecond left; it comes back when that ends,
+/// with the stop as its error, and the transaction is then over: cancelled on the server, rolled back, its locks
+/// freed. Only inside a savepoint, and when it was a narrower context than that of the transaction which ended, the
+/// transaction can go on when the savepoint is left.
 pub struct Connection {
     pub(super) live: Live,
     pub(super) shared: Arc<Shared>,
@@ -65,8 +68,8 @@ pub(super) struct Owed {
     pub(super) told: Option<Limits>,
 }
 
-/// A text of our own, sent when it is first polled; kept until it is answered, also when the statement that it went before is
-/// dropped.
+/// A text of our own, sent when it is first polled; kept until it is answered, also when the statement that it went
+/// before is dropped.
 struct Before {
     answer: Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>,
     begins: bool,
@@ -81,8 +84,8 @@ struct Failed {
     begins: bool,
 }
 
-/// Whether the server has to be told again: always when it would be more patient than we are, which costs nothing but its own
-/// work, and when it would be less so, as with a statement in a wider context than the one before.
+/// Whether the server has to be told again: always when it would be more patient than we are, which costs nothing but
+/// its own work, and when it would be less so, as with a statement in a wider context than the one before.
 fn is_stale(told: Option<Limits>, limits: Limits) -> bool {
     let Some(told) = told else {
         return true;
@@ -182,7 +185,8 @@ impl Connection {
         let left = match bounds.admit(Duration::ZERO) {
             Ok(left) => left,
             Err(refused) => {
-                // With the whole transaction's time over nobody needs its locks any more; a narrower context only refuses.
+                // With the whole transaction's time over nobody needs its locks any more; a narrower context only
+                // refuses.
                 if self.is_over() {
                     self.abandon(&refused);
                 }
@@ -272,7 +276,8 @@ impl Connection {
         if !failed.begins || !executed || !is_an_answer(&failed.error) {
             return self.judge(bounds, sent, failed.error);
         }
-        // There is no transaction, and the statement was behind it. That is not to be called a failure: it may have happened.
+        // There is no transaction, and the statement was behind it. That is not to be called a failure: it may have
+        // happened.
         let stopped = bounds.judge(Verdict::Theirs, Phase::Database);
         self.abandon(&stopped);
         CommitError::Unknown(UnknownCommit {
@@ -301,7 +306,7 @@ impl Connection {
                 stopped.with_source(error).into()
             };
         }
-        let Some(code) = error.code().map(|code| code.code()) else {
+        let Some(code) = error.code().map(SqlState::code) else {
             return error.into();
         };
         self.unserializable |= postgres::is_serialization_failure(code);
@@ -321,7 +326,8 @@ impl Connection {
         stopped.with_source(error).into()
     }
 
-    /// Sends what [`ready`](Self::ready) has put before it, `statement` behind it without waiting for an answer, and waits for both.
+    /// Sends what [`ready`](Self::ready) has put before it, `statement` behind it without waiting for an answer, and
+    /// waits for both.
     pub(super) async fn drive<T>(
         &mut self,
         bounds: &Bounds,
@@ -343,7 +349,8 @@ impl Connection {
             let connection = &mut *using.connection;
             let both = poll_fn(|cx| {
                 let before = connection.poll_before(cx)?;
-                // A statement may take several messages. Of these the first goes at once, and others only when all is well.
+                // A statement may take several messages. Of these the first goes at once, and others only when all is
+                // well.
                 if done.is_none()
                     && (before.is_ready() || std::mem::take(&mut sending))
                     && let Poll::Ready(answer) = statement.as_mut().poll(cx)
@@ -428,8 +435,8 @@ impl Connection {
         inside!(self, true, |client| client.query(statement, params))
     }
 
-    /// Row by row, as [`tokio_postgres::Client::query_raw`]. Rows that are left before their end are thrown away, and the transaction
-    /// goes on.
+    /// Row by row, as [`tokio_postgres::Client::query_raw`]. Rows that are left before their end are thrown away, and
+    /// the transaction goes on.
     ///
     /// # Errors
     /// As [`query`](Self::query), as the last item.
@@ -570,7 +577,8 @@ impl Connection {
         inside!(self, true, |client| client.execute_typed(sql, params))
     }
 
-    /// As [`tokio_postgres::Client::batch_execute`]: several statements in one text. None of them may begin or end a transaction.
+    /// As [`tokio_postgres::Client::batch_execute`]: several statements in one text. None of them may begin or end a
+    /// transaction.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -609,7 +617,8 @@ impl Connection {
         inside!(self, false, |client| client.prepare_typed(sql, types))
     }
 
-    /// As [`deadpool_postgres::ClientWrapper::prepare_cached`]: once on each connection of the pool. Only for texts of which there are few.
+    /// As [`deadpool_postgres::ClientWrapper::prepare_cached`]: once on each connection of the pool. Only for texts of
+    /// which there are few.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -620,9 +629,9 @@ impl Connection {
         inside!(self, false, |client| client.prepare_cached(sql))
     }
 
-    /// The driver's client below, inside the transaction, for what has no other way (`COPY`, row streams). What runs there has the
-    /// limits that the server was last told and is not cut by us; it must neither begin nor end a transaction,
-    /// nor change its `application_name`.
+    /// The driver's client below, inside the transaction, for what has no other way (`COPY`, row streams). What runs
+    /// there has the limits that the server was last told and is not cut by us; it must neither begin nor end a
+    /// transaction, nor change its `application_name`.
     ///
     /// # Errors
     /// When the transaction is over or cannot be begun.

@@ -12,8 +12,8 @@ use super::text;
 use crate::data::postgres::{self, Tag};
 use crate::data::{Resolution, TransactionId};
 
-/// One connection beside the pool, which may be exhausted by the very statements that are to be cancelled. Opened when it
-/// is first needed and again when it is lost, in the way in which the pool opens its own.
+/// One connection beside the pool, which may be exhausted by the very statements that are to be cancelled. Opened when
+/// it is first needed and again when it is lost, in the way in which the pool opens its own.
 pub(super) struct Control {
     pool: deadpool_postgres::Pool,
     open: Mutex<Option<ClientWrapper>>,

@@ -21,7 +21,8 @@ pub enum Error {
     Pool(PoolError),
     /// The deadline, or a cancel. The server's error, if it was the first to know, is the source.
     Stopped(Stopped),
-    /// A commit that has not happened, or of which nobody knows.
+    /// A commit that has not happened, or of which nobody knows. A statement ends with it when the `BEGIN` before it
+    /// has failed: it may then have been committed by itself.
     Commit(CommitError),
 }
 
@@ -102,7 +103,8 @@ pub(super) fn is_an_answer(error: &tokio_postgres::Error) -> bool {
     !matches!(severity, None | Some(Severity::Fatal | Severity::Panic))
 }
 
-/// Whether the connection cannot be used any more. (What is left are faults of parameters and results, which the driver finds by itself.)
+/// Whether the connection cannot be used any more. (What is left are faults of parameters and results, which the
+/// driver finds by itself.)
 pub(super) fn breaks(error: &tokio_postgres::Error) -> bool {
     error.is_closed() || error.as_db_error().is_some() && !is_an_answer(error)
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use deadpool_postgres::{ClientWrapper, Object};
 
-/// A connection out of the pool. Whoever drops the last of its owners: unless somebody has said that it is clean, it is closed.
+/// A connection out of the pool. Whoever drops the last of its owners: unless somebody has said that it is clean, it
+/// is closed.
 pub(super) struct Link {
     /// Until it is dropped.
     object: Option<Object>,

@@ -55,8 +55,8 @@ impl Live {
         self.0.take()
     }
 
-    /// Cancels what is running, in a task of its own, and gives the transaction back for what a savepoint leaves of it; nothing
-    /// if that did not go well.
+    /// Cancels what is running, in a task of its own, and gives the transaction back for what a savepoint leaves of
+    /// it; nothing if that did not go well.
     pub(super) fn recover(&mut self) -> Option<JoinHandle<Self>> {
         let mut parts = self.take()?;
         let runtime = parts.runtime.clone();
@@ -140,8 +140,8 @@ impl Parts {
         }
     }
 
-    /// Cancels what is running and waits for its end. The signal may be too early, when the statement has not reached the
-    /// server yet: it is repeated.
+    /// Cancels what is running and waits for its end. The signal may be too early, when the statement has not reached
+    /// the server yet: it is repeated.
     async fn interrupt(&mut self) -> Result<(), Failure> {
         let within = self.shared.policy.cleanup;
         // The driver throws away the answers that nobody waits for; this one comes after them.

@@ -51,9 +51,9 @@ impl TransactionOptions {
         self
     }
 
-    /// The `BEGIN` itself is bare and has nothing to fail of; what may be refused comes after it, where a refusal fails the
-    /// transaction, and with it the statement that is already on its way.
-    pub(super) fn sql(&self) -> String {
+    /// The `BEGIN` itself is bare and has nothing to fail of; what may be refused comes after it, where a refusal
+    /// fails the transaction, and with it the statement that is already on its way.
+    pub(super) fn sql(self) -> String {
         let mut modes = String::new();
         let level = self.isolation_level.map(|level| match level {
             IsolationLevel::ReadUncommitted => " ISOLATION LEVEL READ UNCOMMITTED,",
@@ -61,13 +61,15 @@ impl TransactionOptions {
             IsolationLevel::RepeatableRead => " ISOLATION LEVEL REPEATABLE READ,",
             _ => " ISOLATION LEVEL SERIALIZABLE,",
         });
-        let read_only = self.read_only.map(|yes| match yes {
-            true => " READ ONLY,",
-            false => " READ WRITE,",
-        });
-        let deferrable = self.deferrable.map(|yes| match yes {
-            true => " DEFERRABLE,",
-            false => " NOT DEFERRABLE,",
+        let read_only = self
+            .read_only
+            .map(|yes| if yes { " READ ONLY," } else { " READ WRITE," });
+        let deferrable = self.deferrable.map(|yes| {
+            if yes {
+                " DEFERRABLE,"
+            } else {
+                " NOT DEFERRABLE,"
+            }
         });
         for mode in [level, read_only, deferrable].into_iter().flatten() {
             modes.push_str(mode);

@@ -20,10 +20,10 @@ use crate::data::{Policy, Resolution, TransactionId, UnknownCommit};
 
 /// A pool of connections whose users keep to their deadlines: around [`deadpool_postgres::Pool`].
 ///
-/// It executes single statements as a client does. Inside a context each of them is a transaction of its own, because limits that the
-/// server knows live in transactions; its `BEGIN` goes with it, so that the commit is all that it costs. A statement that cannot
-/// run in a transaction (`VACUUM`, `CREATE INDEX CONCURRENTLY`) goes to [`deadpool`](Self::deadpool), as does everything that is to
-/// stay on a session.
+/// It executes single statements as a client does. Inside a context each of them is a transaction of its own, because
+/// limits that the server knows live in transactions; its `BEGIN` goes with it, so that the commit is all that it
+/// costs. A statement that cannot run in a transaction (`VACUUM`, `CREATE INDEX CONCURRENTLY`) goes to
+/// [`deadpool`](Self::deadpool), as does everything that is to stay on a session.
 ///
 /// Cheap to clone; every clone is the same pool.
 ///
@@ -114,8 +114,8 @@ impl Pool {
     /// The `BEGIN` and what is left go to the server together with the first statement.
     ///
     /// # Errors
-    /// [`Error::Stopped`]: in phase `start` when less is left than [`Policy::begin_min`], `pool` when no connection came free in
-    /// time, `connect`. The pool's and the driver's own otherwise.
+    /// [`Error::Stopped`]: in phase `start` when less is left than [`Policy::begin_min`], `pool` when no connection
+    /// came free in time, `connect`. The pool's and the driver's own otherwise.
     pub async fn begin(&self) -> Result<Transaction<'static>, Error> {
         self.begin_with(TransactionOptions::new()).await
     }
@@ -277,8 +277,8 @@ impl Pool {
 
     /// Asks the server what became of a commit.
     ///
-    /// One that is still under way is asked about again, for as long as the [`Policy::cleanup`] lasts or the calling context
-    /// allows. Without an id the answer is [`Resolution::Unknown`].
+    /// One that is still under way is asked about again, for as long as the [`Policy::cleanup`] lasts or the calling
+    /// context allows. Without an id the answer is [`Resolution::Unknown`].
     ///
     /// # Errors
     /// When the server cannot be asked.

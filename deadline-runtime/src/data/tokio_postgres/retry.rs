@@ -1,5 +1,7 @@
 //! [`Pool::transaction`]: a transaction that is tried again when the server could not serialize it.
 
+use tokio_postgres::error::SqlState;
+
 use super::connection::Connection;
 use super::error::Error;
 use super::options::TransactionOptions;
@@ -11,10 +13,10 @@ use crate::data::postgres::is_serialization_failure;
 impl Pool {
     /// Runs `work` in a transaction and commits it; on an error it is rolled back.
     ///
-    /// A serialization failure or a deadlock (`40001`, `40P01`) is tried again after a short random pause, for as long as
-    /// an attempt like the longest so far fits into what is left, and at most [`Policy::attempts`](crate::data::Policy::attempts)
-    /// times; then the last error is returned. A commit of unknown outcome is never repeated. `work` must not do anything that a
-    /// rollback does not undo.
+    /// A serialization failure or a deadlock (`40001`, `40P01`) is tried again after a short random pause, for as long
+    /// as an attempt like the longest so far fits into what is left, and at most
+    /// [`Policy::attempts`](crate::data::Policy::attempts) times; then the last error is returned. A commit of unknown
+    /// outcome is never repeated. `work` must not do anything that a rollback does not undo.
     ///
     /// # Errors
     /// That of `work`, of the begin or of the commit.
@@ -62,7 +64,7 @@ impl Pool {
                 Ok(value) => match tx.commit().await {
                     Ok(()) => return Ok(value),
                     Err(error) => {
-                        let code = error.code().map(|code| code.code());
+                        let code = error.code().map(SqlState::code);
                         let again = code.is_some_and(is_serialization_failure);
                         (E::from(error), again)
                     }

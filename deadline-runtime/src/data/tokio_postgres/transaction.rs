@@ -12,8 +12,8 @@ use crate::stop::{Phase, Stopped};
 
 /// A transaction inside the deadline: in place of [`tokio_postgres::Transaction`] and deadpool's.
 ///
-/// Statements are methods of the [`Connection`] it derefs to. Dropped without a commit it is rolled back by a task of its own. A transaction
-/// that was begun in another one is a savepoint.
+/// Statements are methods of the [`Connection`] it derefs to. Dropped without a commit it is rolled back by a task of
+/// its own. A transaction that was begun in another one is a savepoint.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'c>(Kind<'c>);
 
@@ -39,9 +39,10 @@ impl Transaction<'_> {
 
     /// Commits, or releases the savepoint.
     ///
-    /// It is refused when the calling context is stopped or has less left than [`Policy::commit_min`](crate::data::Policy::commit_min).
-    /// What was put off until the commit (deferred constraints and triggers) happens first and within the limit; the commit
-    /// itself carries a guard on the server's clock. From there on it is never dropped: who leaves only does not hear of it.
+    /// It is refused when the calling context is stopped or has less left than
+    /// [`Policy::commit_min`](crate::data::Policy::commit_min). What was put off until the commit (deferred
+    /// constraints and triggers) happens first and within the limit; the commit itself carries a guard on the server's
+    /// clock. From there on it is never dropped: who leaves only does not hear of it.
     ///
     /// # Errors
     /// [`Error::Commit`] unless the server refused it with an error of its own, which is passed on.
@@ -50,7 +51,8 @@ impl Transaction<'_> {
         self.end().await.into_result()
     }
 
-    /// As [`commit`](Self::commit), with the outcome as a value. An error of the server is the source of the stop in it.
+    /// As [`commit`](Self::commit), with the outcome as a value. An error of the server is the source of the stop in
+    /// it.
     pub async fn commit_outcome(mut self) -> CommitOutcome {
         let bounds = Bounds::here().or(&self.connection().cx);
         match self.end().await {
