@@ -363,31 +363,6 @@ async fn a_query_future_that_is_dropped_is_cancelled_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_first_statement_that_is_dropped_loses_neither_the_beginning_nor_the_order() {
-    let db = Db::new().await;
-    let pool = pool(&db, 1);
-    db.execute("CREATE TABLE t (v int)").await;
-    request(10_000)
-        .run(async {
-            let mut tx = pool.begin().await.unwrap();
-            for _ in 0..2 {
-                // By a limit that we know nothing of, and not even polled.
-                let query = tx.execute("SELECT pg_sleep(0.1)", &[]);
-                assert!(tokio::time::timeout(ms(20), query).await.is_err());
-                drop(tx.execute("INSERT INTO t VALUES (100)", &[]));
-            }
-            tx.execute("INSERT INTO t VALUES (1)", &[]).await.unwrap();
-            // It is in the transaction, and not committed by itself.
-            assert_eq!(db.number("SELECT count(*) FROM t").await, 0);
-            assert!(limit(&mut tx, "statement_timeout").await > 0);
-            tx.rollback().await.unwrap();
-        })
-        .await
-        .unwrap();
-    assert_eq!(db.number("SELECT count(*) FROM t").await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_statement_that_is_dropped_with_its_request_frees_the_locks_of_its_transaction() {
     let db = Db::new().await;
     let pool = pool(&db, 1);

@@ -113,6 +113,42 @@ async fn the_beginning_and_the_first_statement_are_one_round_trip() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_sent_before_a_statement_that_is_dropped_is_neither_lost_nor_sent_twice() {
+    let db = Db::new().await;
+    db.execute("CREATE TABLE t (v int)").await;
+    let proxy = Proxy::start(db.server.address()).await;
+    let pool = pool_at(&db, proxy.address(), 1, Policy::new());
+    still_works(&pool).await;
+    proxy.delay_replies(ms(60));
+    request(60_000)
+        .run(async {
+            let mut tx = pool.begin().await.unwrap();
+            for _ in 0..2 {
+                // By a limit that we know nothing of, before any answer; and not even polled.
+                let query = tx.execute("SELECT 1", &[]);
+                assert!(tokio::time::timeout(ms(20), query).await.is_err());
+                drop(tx.execute("INSERT INTO t VALUES (1000)", &[]));
+            }
+            tx.execute("INSERT INTO t VALUES (1)", &[]).await.unwrap();
+            // It is in the transaction, and not committed by itself.
+            assert_eq!(db.number("SELECT count(*) FROM t").await, 0);
+            // A savepoint cannot be taken back twice.
+            let mut part = tx.begin().await.unwrap();
+            part.execute("INSERT INTO t VALUES (10)", &[])
+                .await
+                .unwrap();
+            drop(part);
+            let query = tx.execute("SELECT 1", &[]);
+            assert!(tokio::time::timeout(ms(20), query).await.is_err());
+            tx.execute("INSERT INTO t VALUES (100)", &[]).await.unwrap();
+            tx.commit().await.unwrap();
+        })
+        .await
+        .unwrap();
+    assert_eq!(db.number("SELECT sum(v) FROM t").await, 101);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_statement_behind_a_beginning_that_failed_is_not_called_a_failure() {
     let db = Db::new().await;
     db.execute("CREATE TABLE t (v int)").await;

@@ -16,7 +16,7 @@ use super::live::Parts;
 use super::text::{column, is_echo};
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
-use crate::data::postgres::{self, Guard};
+use crate::data::postgres::{self, Answers, Refusal};
 use crate::data::{CommitOutcome, Resolution, TransactionId, UnknownCommit};
 use crate::scope::TARGET;
 use crate::stop::{Details, Phase, Stopped};
@@ -123,7 +123,6 @@ pub(super) async fn commit(
     let sending = Sending {
         parts,
         transaction,
-        statements: sql.matches(';').count() + 1,
         sql,
         sent: Deadline::now(),
         limit: limit.and_then(|left| connection.limits(bounds, left).ours()),
@@ -206,32 +205,21 @@ struct Sending {
     parts: Parts,
     transaction: Option<TransactionId>,
     sql: String,
-    /// How many there are in it; the last one is the commit.
-    statements: usize,
     sent: Deadline,
     limit: Option<ServerLimit>,
     patience: Option<Duration>,
     bounds: Bounds,
 }
 
-/// What has come back so far.
-#[derive(Debug, Clone, Copy, Default)]
-struct Answers {
-    /// Of how many statements.
-    count: usize,
-    /// And it is sure that it is these.
-    ours: bool,
-}
-
 impl Sending {
     async fn send(mut self) -> Committed {
-        let mut answers = Answers::default();
+        let mut answers = Answers::to(&self.sql);
         let end = match self.patience {
             Some(patience) => timeout(patience, self.read(&mut answers)).await,
             None => Ok(self.read(&mut answers).await),
         };
         // Whatever comes after the answer of the commit, a shutdown among it, the commit has happened.
-        if answers.ours && answers.count == self.statements {
+        if answers.committed() {
             if matches!(end, Ok(Ok(()))) {
                 self.parts.hand_back();
             } else {
@@ -255,8 +243,8 @@ impl Sending {
             .transpose()?
         {
             match item {
-                SimpleQueryMessage::CommandComplete(_) => answers.count += 1,
-                SimpleQueryMessage::Row(row) => answers.ours |= is_echo(&row, &self.parts.tag),
+                SimpleQueryMessage::CommandComplete(_) => answers.through(),
+                SimpleQueryMessage::Row(row) => answers.row(is_echo(&row, &self.parts.tag)),
                 _ => {}
             }
         }
@@ -271,17 +259,11 @@ impl Sending {
         let Some(code) = error.code().map(SqlState::code) else {
             return Committed::Refused(error.into());
         };
-        // The last but one; what is put off until the commit can fail with the same codes before it.
-        let at_guard = answers.count + 2 == self.statements;
-        match postgres::guard(code).filter(|_| at_guard) {
-            Some(Guard::Late) => stopped(&self.bounds, Verdict::Limit, error),
-            Some(Guard::Foreign) => {
-                let why = "a statement has ended the transaction, or changed its application_name";
-                stopped(&self.bounds, Verdict::Theirs, Fault(why))
-            }
-            None if postgres::ends_by_limit_or_cancel(code) => {
-                stopped(&self.bounds, self.bounds.verdict(told), error)
-            }
+        let bounds = self.bounds;
+        match answers.refusal(code) {
+            Some(Refusal::Late) => stopped(&bounds, Verdict::Limit, error),
+            Some(Refusal::Foreign) => stopped(&bounds, Verdict::Theirs, Fault(Refusal::FOREIGN)),
+            Some(Refusal::Ended) => stopped(&bounds, bounds.verdict(told), error),
             None => Committed::Refused(error.into()),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll, ready};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement, ToStatement};
 
+use super::behind::behind;
 use super::error::{Error, breaks, is_an_answer};
 use super::link::Link;
 use super::live::Live;
@@ -344,26 +345,8 @@ impl Connection {
             (parts.open, parts.busy) = (true, true);
         }
         let end = {
-            let mut statement = pin!(statement);
-            let (mut sending, mut done) = (true, None);
             let connection = &mut *using.connection;
-            let both = poll_fn(|cx| {
-                let before = connection.poll_before(cx)?;
-                // A statement may take several messages. Of these the first goes at once, and others only when all is
-                // well.
-                if done.is_none()
-                    && (before.is_ready() || std::mem::take(&mut sending))
-                    && let Poll::Ready(answer) = statement.as_mut().poll(cx)
-                {
-                    done = Some(answer);
-                }
-                sending = false;
-                if before.is_pending() {
-                    return Poll::Pending;
-                }
-                done.take()
-                    .map_or(Poll::Pending, |done| Poll::Ready(Ok(done)))
-            });
+            let both = behind(|cx| connection.poll_before(cx), statement);
             bounds.run(Phase::Database, both).await
         };
         using.done = true;

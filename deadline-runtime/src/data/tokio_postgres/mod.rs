@@ -86,6 +86,7 @@
 //!   beside the pool's.
 
 mod begin;
+mod behind;
 mod commit;
 mod connection;
 mod control;
