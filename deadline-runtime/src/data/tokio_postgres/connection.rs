@@ -9,8 +9,6 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement, ToStatement};
 
 use super::behind::behind;
 use super::error::{Error, breaks, is_an_answer};
@@ -18,12 +16,10 @@ use super::link::Link;
 use super::live::Live;
 use super::options::TransactionOptions;
 use super::pool::Shared;
-use super::stream::RowStream;
 use crate::context::Context;
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
 use crate::data::postgres::{self, Begin, Limits};
-use crate::data::rows::{Out, next};
 use crate::data::{CommitError, UnknownCommit};
 use crate::stop::{Brief, Cause, Details, Phase, Stopped};
 use crate::time::Deadline;
@@ -47,7 +43,7 @@ pub struct Connection {
     /// When the server had answered the `BEGIN`, which was not before it had begun.
     pub(super) began: Option<Deadline>,
     /// What goes before the statement, until it is answered.
-    before: Option<Before>,
+    pub(super) before: Option<Before>,
     /// What the server was last told about the time that is left.
     pub(super) told: Option<Limits>,
     /// Open savepoints.
@@ -71,7 +67,7 @@ pub(super) struct Owed {
 
 /// A text of our own, sent when it is first polled; kept until it is answered, also when the statement that it went
 /// before is dropped.
-struct Before {
+pub(super) struct Before {
     answer: Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>,
     begins: bool,
     /// What is owed is part of it.
@@ -132,7 +128,7 @@ impl Connection {
     }
 
     /// A statement was stopped. The server fails the transaction with it, but for a savepoint.
-    fn stopped(&mut self, stopped: &Stopped) {
+    pub(super) fn stopped(&mut self, stopped: &Stopped) {
         if self.level > 0 && !self.is_over() {
             if self.live.parts().is_some_and(|parts| parts.busy) {
                 self.recovering = self.live.recover();
@@ -288,13 +284,22 @@ impl Connection {
         .into()
     }
 
-    /// What an error of the driver is to the caller. Its own errors stay what they are.
-    pub(super) fn judge(
+    /// A statement is through, in whatever way.
+    pub(super) fn answered<T>(
         &mut self,
         bounds: &Bounds,
         sent: Deadline,
-        error: tokio_postgres::Error,
-    ) -> Error {
+        answer: Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Error> {
+        // The driver may have found a fault of its own and left the rest of the answer unread.
+        if answer.as_ref().map_or_else(is_an_answer, |_| true) {
+            self.live.set_idle();
+        }
+        answer.map_err(|error| self.judge(bounds, sent, error))
+    }
+
+    /// What an error of the driver is to the caller. Its own errors stay what they are.
+    fn judge(&mut self, bounds: &Bounds, sent: Deadline, error: tokio_postgres::Error) -> Error {
         let told = self.told.and_then(|told| Some((sent, told.ours()?)));
         if breaks(&error) {
             // A limit may have ended the connection, or the network has.
@@ -352,17 +357,7 @@ impl Connection {
         using.done = true;
         let connection = &mut *using.connection;
         match end {
-            Ok(Ok(Ok(value))) => {
-                connection.live.set_idle();
-                Ok(value)
-            }
-            Ok(Ok(Err(error))) => {
-                // The driver may have found a fault of its own and left the rest of the answer unread.
-                if is_an_answer(&error) {
-                    connection.live.set_idle();
-                }
-                Err(connection.judge(bounds, sent, error))
-            }
+            Ok(Ok(answer)) => connection.answered(bounds, sent, answer),
             Ok(Err(failed)) => Err(connection.failed(bounds, sent, failed, executes)),
             Err(stopped) => {
                 connection.stopped(&stopped);
@@ -373,10 +368,10 @@ impl Connection {
 }
 
 /// The transaction while a statement runs.
-struct Using<'a> {
-    connection: &'a mut Connection,
-    bounds: &'a Bounds,
-    done: bool,
+pub(super) struct Using<'a> {
+    pub(super) connection: &'a mut Connection,
+    pub(super) bounds: &'a Bounds,
+    pub(super) done: bool,
 }
 
 impl Drop for Using<'_> {
@@ -386,255 +381,6 @@ impl Drop for Using<'_> {
             && let Err(stopped) = self.bounds.check(Phase::Database)
         {
             self.connection.stopped(&stopped);
-        }
-    }
-}
-
-/// A statement: made from the driver's connection, bounded by the context that makes or polls it.
-macro_rules! inside {
-    ($self:ident, $executes:literal, |$client:ident| $statement:expr) => {{
-        let bounds = Bounds::here();
-        async move {
-            let bounds = bounds.polled().or(&$self.cx);
-            let $client = $self.ready(&bounds).await?;
-            $self.drive(&bounds, $executes, $statement).await
-        }
-    }};
-}
-
-impl Connection {
-    /// As [`tokio_postgres::Client::query`].
-    ///
-    /// # Errors
-    /// A [`Stopped`] inside the error when the context has ended; the driver's own otherwise.
-    pub fn query<T>(
-        &mut self,
-        statement: &T,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> impl Future<Output = Result<Vec<Row>, Error>> + Send
-    where
-        T: ?Sized + ToStatement + Sync,
-    {
-        inside!(self, true, |client| client.query(statement, params))
-    }
-
-    /// Row by row, as [`tokio_postgres::Client::query_raw`]. Rows that are left before their end are thrown away, and
-    /// the transaction goes on.
-    ///
-    /// # Errors
-    /// As [`query`](Self::query), as the last item.
-    pub fn query_stream<'a, T>(
-        &'a mut self,
-        statement: &'a T,
-        params: &'a [&'a (dyn ToSql + Sync)],
-    ) -> RowStream<'a>
-    where
-        T: ?Sized + ToStatement + Sync,
-    {
-        let bounds = Bounds::here();
-        RowStream::new(move |out| async move {
-            let bounds = bounds.polled().or(&self.cx);
-            self.each(&bounds, statement, params, &out).await
-        })
-    }
-
-    /// Executes a statement and hands over its rows.
-    pub(super) async fn each<T>(
-        &mut self,
-        bounds: &Bounds,
-        statement: &T,
-        params: &[&(dyn ToSql + Sync)],
-        out: &Out<Row>,
-    ) -> Result<(), Error>
-    where
-        T: ?Sized + ToStatement + Sync,
-    {
-        let client = self.ready(bounds).await?;
-        let sent = Deadline::now();
-        let rows = client.query_raw(statement, params.iter().copied());
-        let mut rows = Box::pin(self.drive(bounds, true, rows).await?);
-        let mut using = Using {
-            connection: self,
-            bounds,
-            done: false,
-        };
-        let end = loop {
-            // More is to come, whoever reads it.
-            if let Some(parts) = using.connection.live.parts() {
-                parts.busy = true;
-            }
-            match bounds.run(Phase::Database, next(&mut rows)).await {
-                Ok(Some(Ok(row))) => out.put(row).await,
-                Ok(Some(Err(error))) => break Ok(Err(error)),
-                Ok(None) => break Ok(Ok(())),
-                Err(stopped) => break Err(stopped),
-            }
-        };
-        using.done = true;
-        let connection = &mut *using.connection;
-        drop(rows);
-        match end {
-            Ok(Ok(())) => {
-                connection.live.set_idle();
-                Ok(())
-            }
-            Ok(Err(error)) => {
-                if is_an_answer(&error) {
-                    connection.live.set_idle();
-                }
-                Err(connection.judge(bounds, sent, error))
-            }
-            Err(stopped) => {
-                connection.stopped(&stopped);
-                Err(stopped.into())
-            }
-        }
-    }
-
-    /// As [`tokio_postgres::Client::query_one`].
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn query_one<T>(
-        &mut self,
-        statement: &T,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> impl Future<Output = Result<Row, Error>> + Send
-    where
-        T: ?Sized + ToStatement + Sync,
-    {
-        inside!(self, true, |client| client.query_one(statement, params))
-    }
-
-    /// As [`tokio_postgres::Client::query_opt`].
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn query_opt<T>(
-        &mut self,
-        statement: &T,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> impl Future<Output = Result<Option<Row>, Error>> + Send
-    where
-        T: ?Sized + ToStatement + Sync,
-    {
-        inside!(self, true, |client| client.query_opt(statement, params))
-    }
-
-    /// As [`tokio_postgres::Client::query_typed`]: one round trip for a text, which is not prepared beforehand.
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn query_typed(
-        &mut self,
-        sql: &str,
-        params: &[(&(dyn ToSql + Sync), Type)],
-    ) -> impl Future<Output = Result<Vec<Row>, Error>> + Send {
-        inside!(self, true, |client| client.query_typed(sql, params))
-    }
-
-    /// As [`tokio_postgres::Client::execute`]: the number of rows.
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn execute<T>(
-        &mut self,
-        statement: &T,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> impl Future<Output = Result<u64, Error>> + Send
-    where
-        T: ?Sized + ToStatement + Sync,
-    {
-        inside!(self, true, |client| client.execute(statement, params))
-    }
-
-    /// As [`tokio_postgres::Client::execute_typed`]: one round trip for a text, which is not prepared beforehand.
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn execute_typed(
-        &mut self,
-        sql: &str,
-        params: &[(&(dyn ToSql + Sync), Type)],
-    ) -> impl Future<Output = Result<u64, Error>> + Send {
-        inside!(self, true, |client| client.execute_typed(sql, params))
-    }
-
-    /// As [`tokio_postgres::Client::batch_execute`]: several statements in one text. None of them may begin or end a
-    /// transaction.
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn batch_execute(&mut self, sql: &str) -> impl Future<Output = Result<(), Error>> + Send {
-        inside!(self, true, |client| client.batch_execute(sql))
-    }
-
-    /// As [`tokio_postgres::Client::simple_query`].
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn simple_query(
-        &mut self,
-        sql: &str,
-    ) -> impl Future<Output = Result<Vec<SimpleQueryMessage>, Error>> + Send {
-        inside!(self, true, |client| client.simple_query(sql))
-    }
-
-    /// As [`tokio_postgres::Client::prepare`].
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn prepare(&mut self, sql: &str) -> impl Future<Output = Result<Statement, Error>> + Send {
-        inside!(self, false, |client| client.prepare(sql))
-    }
-
-    /// As [`tokio_postgres::Client::prepare_typed`].
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn prepare_typed(
-        &mut self,
-        sql: &str,
-        types: &[Type],
-    ) -> impl Future<Output = Result<Statement, Error>> + Send {
-        inside!(self, false, |client| client.prepare_typed(sql, types))
-    }
-
-    /// As [`deadpool_postgres::ClientWrapper::prepare_cached`]: once on each connection of the pool. Only for texts of
-    /// which there are few.
-    ///
-    /// # Errors
-    /// As [`query`](Self::query).
-    pub fn prepare_cached(
-        &mut self,
-        sql: &str,
-    ) -> impl Future<Output = Result<Statement, Error>> + Send {
-        inside!(self, false, |client| client.prepare_cached(sql))
-    }
-
-    /// The driver's client below, inside the transaction, for what has no other way (`COPY`, row streams). What runs
-    /// there has the limits that the server was last told and is not cut by us; it must neither begin nor end a
-    /// transaction, nor change its `application_name`.
-    ///
-    /// # Errors
-    /// When the transaction is over or cannot be begun.
-    pub async fn client(&mut self) -> Result<&Client, Error> {
-        let bounds = Bounds::here().or(&self.cx);
-        let client = self.ready(&bounds).await?;
-        // Begun, and told.
-        if self.before.is_some() {
-            let nothing = async { Ok(()) };
-            self.drive(&bounds, false, nothing).await?;
-        }
-        drop(client);
-        let over = self.over_as_error();
-        match self.live.parts() {
-            Some(parts) => {
-                // Nobody tells us when it is done.
-                parts.busy = true;
-                Ok(&parts.link)
-            }
-            None => Err(over.into()),
         }
     }
 }

@@ -96,6 +96,7 @@ mod live;
 mod options;
 mod pool;
 mod retry;
+mod statements;
 mod stream;
 mod text;
 mod transaction;
