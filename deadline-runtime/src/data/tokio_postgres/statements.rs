@@ -23,7 +23,7 @@ impl Connection {
     /// As [`tokio_postgres::Client::query`].
     ///
     /// # Errors
-    /// A [`Stopped`] inside the error when the context has ended; the driver's own otherwise.
+    /// [`Error::Stopped`] when the context has ended; the driver's own otherwise.
     pub fn query<T>(
         &mut self,
         statement: &T,
