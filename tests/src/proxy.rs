@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 
 /// Forwards connections to one address. Faults hold for all connections, those that exist and those to come.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ struct Shared {
     accepted: AtomicUsize,
     cut: Mutex<Option<Cut>>,
     hold: Mutex<Option<&'static str>>,
+    replace: Mutex<Option<(&'static str, &'static str)>>,
     held: watch::Sender<bool>,
 }
 
@@ -62,6 +64,7 @@ impl Proxy {
             accepted: AtomicUsize::new(0),
             cut: Mutex::default(),
             hold: Mutex::default(),
+            replace: Mutex::default(),
             held: watch::Sender::default(),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone()));
@@ -78,7 +81,7 @@ impl Proxy {
         self.address
     }
 
-    /// Every piece of an answer arrives so much later.
+    /// Every piece of an answer arrives so much later; those that follow each other do so then as well.
     pub fn delay_replies(&self, delay: Duration) {
         self.shared
             .faults
@@ -133,6 +136,19 @@ impl Proxy {
     /// Lets what is held go on.
     pub fn release(&self) {
         self.shared.held.send_replace(false);
+    }
+
+    /// The next request that contains `text` says `other` instead.
+    ///
+    /// # Panics
+    /// When they are not of one length.
+    pub fn replace_in_request(&self, text: &'static str, other: &'static str) {
+        assert_eq!(text.len(), other.len(), "{text} and {other}");
+        *self
+            .shared
+            .replace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some((text, other));
     }
 
     /// Cuts every connection.
@@ -195,6 +211,7 @@ async fn requests(
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
         let _ = faults.wait_for(|faults| !faults.stalled).await;
+        replace(&mut buffer[..read], shared);
         let bytes = &buffer[..read];
         let contains = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
         let hold = {
@@ -225,6 +242,19 @@ async fn requests(
     }
 }
 
+fn replace(bytes: &mut [u8], shared: &Shared) {
+    let mut replace = shared
+        .replace
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some((text, other)) = *replace
+        && let Some(at) = bytes.windows(text.len()).position(|w| w == text.as_bytes())
+    {
+        bytes[at..at + text.len()].copy_from_slice(other.as_bytes());
+        *replace = None;
+    }
+}
+
 async fn replies(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -232,21 +262,32 @@ async fn replies(
     silent: watch::Receiver<bool>,
 ) {
     let mut faults = shared.faults.subscribe();
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        let delay = faults.borrow().delay;
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
+    let (pieces, mut under_way) = mpsc::unbounded_channel();
+    // Pieces are under way at the same time, as in a long cable.
+    let reading = async {
+        let pieces = pieces;
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(read @ 1..) = from.read(&mut buffer).await {
+            let due = Instant::now() + shared.faults.borrow().delay;
+            let _ = pieces.send((due, buffer[..read].to_vec()));
         }
-        let _ = faults.wait_for(|faults| !faults.stalled).await;
-        if *silent.borrow() {
-            continue;
-        }
-        if to.write_all(&buffer[..read]).await.is_err() {
-            return;
-        }
-    }
-    if *silent.borrow() {
+        drop(pieces);
         std::future::pending::<()>().await;
+    };
+    let writing = async {
+        while let Some((due, bytes)) = under_way.recv().await {
+            sleep_until(due).await;
+            let _ = faults.wait_for(|faults| !faults.stalled).await;
+            if !*silent.borrow() && to.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+        if *silent.borrow() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
     }
 }

@@ -4,364 +4,68 @@
 
 mod postgres_common;
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
 use deadline_runtime::data::sqlx_postgres::Pool;
-use deadline_runtime::data::{CommitError, Policy, Resolution, TransactionId};
-use deadline_runtime::{Budget, Cause, Context};
+use deadline_runtime::data::{Policy, Resolution};
+use postgres_common::soak::{CONNECTIONS, Load, Turn, with_deadlines, with_timeouts};
 use postgres_common::{Db, ms};
 use sqlx::{AssertSqlSafe, PgPool};
 
-const CONNECTIONS: u32 = 4;
-const CLIENTS: u64 = 32;
+macro_rules! load {
+    ($load:ident, $pool:ty) => {
+        #[derive(Clone)]
+        struct $load($pool);
 
-/// What the clients hold to be true.
-#[derive(Default)]
-struct Beliefs {
-    committed: Mutex<Vec<i64>>,
-    not_committed: Mutex<Vec<i64>>,
-    unknown: Mutex<Vec<(i64, Option<TransactionId>)>>,
-    /// Writes without any deadline, by those who share the pool.
-    innocent: Mutex<Vec<i64>>,
-    innocents_hurt: AtomicI64,
-    /// By how much the callers were late, in microseconds.
-    overruns: Mutex<Vec<u128>>,
-    next: AtomicI64,
-}
+        impl Load for $load {
+            type Error = sqlx::Error;
 
-/// Small and repeatable.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
-
-/// One turn of a client: a write, some work, a lock that others want as well.
-struct Turn {
-    id: i64,
-    sleep: String,
-    row: i64,
-    budget: Duration,
-}
-
-impl Turn {
-    fn new(beliefs: &Beliefs, dice: &mut Dice) -> Self {
-        Self {
-            id: beliefs.next.fetch_add(1, Ordering::Relaxed),
-            sleep: format!(
-                "SELECT pg_sleep({})",
-                f64::from(u32::try_from(dice.below(25)).unwrap()) / 1_000.0
-            ),
-            row: i64::try_from(dice.below(8)).unwrap(),
-            budget: ms(5 + dice.below(60)),
-        }
-    }
-}
-
-macro_rules! work {
-    ($tx:expr, $turn:expr) => {{
-        sqlx::query("INSERT INTO ledger VALUES ($1)")
-            .bind($turn.id)
-            .execute(&mut *$tx)
-            .await?;
-        sqlx::query("UPDATE hot SET n = n + 1 WHERE id = $1")
-            .bind($turn.row)
-            .execute(&mut *$tx)
-            .await?;
-        sqlx::query(AssertSqlSafe($turn.sleep.clone()))
-            .execute(&mut *$tx)
-            .await?;
-    }};
-}
-
-async fn guarded(pool: &Pool, turn: &Turn) -> Result<(), sqlx::Error> {
-    let mut tx = pool.begin().await?;
-    work!(tx, turn);
-    tx.commit().await
-}
-
-async fn plain(pool: &PgPool, turn: &Turn) -> Result<(), sqlx::Error> {
-    let mut tx = pool.begin().await?;
-    work!(tx, turn);
-    tx.commit().await
-}
-
-async fn guarded_client(pool: Pool, beliefs: Arc<Beliefs>, stop: Arc<AtomicBool>, seed: u64) {
-    let mut dice = Dice(seed);
-    while !stop.load(Ordering::Relaxed) {
-        let turn = Turn::new(&beliefs, &mut dice);
-        if dice.below(8) == 0 {
-            let written = sqlx::query("INSERT INTO ledger VALUES ($1)")
-                .bind(turn.id)
-                .execute(&pool)
-                .await;
-            innocent(&beliefs, turn.id, &written);
-            continue;
-        }
-        let cx = Context::root("soak", Budget::new(turn.budget));
-        let since = Instant::now();
-        let id = turn.id;
-        match dice.below(10) {
-            // The client leaves: by a cancel of the request, or by everything being dropped.
-            0 => {
-                let leaves = tokio::spawn({
-                    let (cx, after) = (cx.clone(), ms(dice.below(40)));
-                    async move {
-                        tokio::time::sleep(after).await;
-                        cx.cancel(Cause::ClientCancelled)
-                    }
-                });
-                believe(&beliefs, id, cx.enter(|| guarded(&pool, &turn)), &cx).await;
-                leaves.abort();
+            async fn write(&self, id: i64) -> Result<(), sqlx::Error> {
+                let insert = sqlx::query("INSERT INTO ledger VALUES ($1)").bind(id);
+                insert.execute(&self.0).await.map(drop)
             }
-            1 => {
-                let task = tokio::spawn({
-                    let (cx, pool) = (cx.clone(), pool.clone());
-                    async move { cx.run(guarded(&pool, &turn)).await }
-                });
-                tokio::time::sleep(ms(dice.below(40))).await;
-                task.abort();
-            }
-            _ => {
-                if believe(&beliefs, id, guarded(&pool, &turn), &cx).await {
-                    let late = since.elapsed().saturating_sub(turn.budget);
-                    beliefs.overruns.lock().unwrap().push(late.as_micros());
-                }
+
+            async fn turn(&self, turn: &Turn) -> Result<(), sqlx::Error> {
+                let mut tx = self.0.begin().await?;
+                sqlx::query("INSERT INTO ledger VALUES ($1)")
+                    .bind(turn.id)
+                    .execute(&mut *tx)
+                    .await?;
+                sqlx::query("UPDATE hot SET n = n + 1 WHERE id = $1")
+                    .bind(turn.row)
+                    .execute(&mut *tx)
+                    .await?;
+                sqlx::query(AssertSqlSafe(turn.sleep.clone()))
+                    .execute(&mut *tx)
+                    .await?;
+                tx.commit().await
             }
         }
-    }
-}
-
-/// True if the deadline ended it.
-async fn believe(
-    beliefs: &Beliefs,
-    id: i64,
-    work: impl Future<Output = Result<(), sqlx::Error>>,
-    cx: &Context,
-) -> bool {
-    match cx.run(work).await {
-        Ok(Ok(())) => beliefs.committed.lock().unwrap().push(id),
-        Ok(Err(error)) => {
-            if let Some(CommitError::Unknown(unknown)) = CommitError::find(&error) {
-                beliefs
-                    .unknown
-                    .lock()
-                    .unwrap()
-                    .push((id, unknown.transaction()));
-            } else {
-                beliefs.not_committed.lock().unwrap().push(id);
-            }
-            return true;
-        }
-        // Dropped by the scope around it: nothing is believed.
-        Err(_) => return true,
-    }
-    false
-}
-
-fn innocent(
-    beliefs: &Beliefs,
-    id: i64,
-    written: &Result<sqlx::postgres::PgQueryResult, sqlx::Error>,
-) {
-    match written {
-        Ok(_) => beliefs.innocent.lock().unwrap().push(id),
-        Err(error) => {
-            println!("innocent: {error}");
-            beliefs.innocents_hurt.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-async fn plain_client(pool: PgPool, beliefs: Arc<Beliefs>, stop: Arc<AtomicBool>, seed: u64) {
-    let mut dice = Dice(seed);
-    while !stop.load(Ordering::Relaxed) {
-        let turn = Turn::new(&beliefs, &mut dice);
-        if dice.below(8) == 0 {
-            let written = sqlx::query("INSERT INTO ledger VALUES ($1)")
-                .bind(turn.id)
-                .execute(&pool)
-                .await;
-            match written {
-                Ok(_) => beliefs.innocent.lock().unwrap().push(turn.id),
-                Err(_) => drop(beliefs.innocents_hurt.fetch_add(1, Ordering::Relaxed)),
-            }
-            continue;
-        }
-        let (since, id, budget) = (Instant::now(), turn.id, turn.budget);
-        let left = dice.below(10);
-        let limit = if left < 2 {
-            ms(dice.below(40)).min(budget)
-        } else {
-            budget
-        };
-        match tokio::time::timeout(limit, plain(&pool, &turn)).await {
-            Ok(Ok(())) => beliefs.committed.lock().unwrap().push(id),
-            // What a handler believes whose timeout has fired.
-            Ok(Err(_)) | Err(_) if left >= 2 => {
-                beliefs.not_committed.lock().unwrap().push(id);
-                beliefs
-                    .overruns
-                    .lock()
-                    .unwrap()
-                    .push(since.elapsed().saturating_sub(budget).as_micros());
-            }
-            _ => {}
-        }
-    }
-}
-
-struct Seen {
-    wrong: usize,
-    lost: usize,
-    backends: i64,
-    open: i64,
-    turns: i64,
-    committed: usize,
-    unknown: usize,
-    hurt: i64,
-    p50: u128,
-    max: u128,
-}
-
-impl std::fmt::Display for Seen {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} turns, {} committed, {} unknown; wrong beliefs {}, innocents' lost writes {}, innocents' errors {}, most backends {}, transactions left open {}, overrun p50 {} us, max {} us",
-            self.turns,
-            self.committed,
-            self.unknown,
-            self.wrong,
-            self.lost,
-            self.hurt,
-            self.backends,
-            self.open,
-            self.p50,
-            self.max
-        )
-    }
-}
-
-async fn soak<F>(
-    db: &Db,
-    seconds: u64,
-    client: impl Fn(Arc<Beliefs>, Arc<AtomicBool>, u64) -> F,
-) -> (Seen, Arc<Beliefs>)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    db.execute(
-        "CREATE TABLE ledger (id bigint PRIMARY KEY); CREATE TABLE hot (id bigint PRIMARY KEY, n bigint NOT NULL); \
-         INSERT INTO hot SELECT n, 0 FROM generate_series(0, 7) n",
-    )
-    .await;
-    let (beliefs, stop) = (
-        Arc::new(Beliefs::default()),
-        Arc::new(AtomicBool::new(false)),
-    );
-    let clients: Vec<_> = (1..=CLIENTS)
-        .map(|seed| tokio::spawn(client(beliefs.clone(), stop.clone(), seed * 7_919)))
-        .collect();
-    let (since, mut backends) = (Instant::now(), 0);
-    while since.elapsed() < Duration::from_secs(seconds) {
-        backends = backends.max(db.backends().await);
-        tokio::time::sleep(ms(5)).await;
-    }
-    stop.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.await.unwrap();
-    }
-    // What was under way ends, if somebody ends it.
-    let since = Instant::now();
-    let mut open = db.in_transaction().await;
-    while open > 0 && since.elapsed() < Duration::from_secs(5) {
-        tokio::time::sleep(ms(20)).await;
-        open = db.in_transaction().await;
-    }
-    let held: HashSet<i64> = db
-        .numbers("SELECT id FROM ledger")
-        .await
-        .into_iter()
-        .collect();
-    let committed = beliefs.committed.lock().unwrap().clone();
-    let not_committed = beliefs.not_committed.lock().unwrap().clone();
-    let innocent = beliefs.innocent.lock().unwrap().clone();
-    let mut overruns = beliefs.overruns.lock().unwrap().clone();
-    overruns.sort_unstable();
-    let wrong = committed.iter().filter(|id| !held.contains(id)).count()
-        + not_committed.iter().filter(|id| held.contains(id)).count();
-    let seen = Seen {
-        wrong,
-        lost: innocent.iter().filter(|id| !held.contains(id)).count(),
-        backends,
-        open,
-        turns: beliefs.next.load(Ordering::Relaxed),
-        committed: committed.len(),
-        unknown: beliefs.unknown.lock().unwrap().len(),
-        hurt: beliefs.innocents_hurt.load(Ordering::Relaxed),
-        p50: overruns
-            .get(overruns.len() / 2)
-            .copied()
-            .unwrap_or_default(),
-        max: overruns.last().copied().unwrap_or_default(),
     };
-    (seen, beliefs)
 }
+
+load!(Ours, Pool);
+load!(Plain, PgPool);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_believed_is_what_is() {
-    let seconds = std::env::var("SOAK_SECONDS")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(10);
-
     let db = Db::new().await;
     // Commits are begun to the last, so that some of them are caught on their way.
     let policy = Policy::new().commit_min(ms(1));
-    let pool = db.pool_at(db.server.address(), CONNECTIONS, policy);
-    let (ours, beliefs) = soak(&db, seconds, |beliefs, stop, seed| {
-        guarded_client(pool.clone(), beliefs, stop, seed)
-    })
-    .await;
+    let pool = db.pool_at(db.server.address(), CONNECTIONS.into(), policy);
+    let (ours, beliefs) = with_deadlines(&db, Ours(pool.clone())).await;
     println!("deadline:      {ours}");
-
-    let unknown = beliefs.unknown.lock().unwrap().clone();
-    for (id, transaction) in &unknown {
-        let held = db
-            .number(&format!("SELECT count(*) FROM ledger WHERE id = {id}"))
-            .await
-            == 1;
+    for (transaction, held) in beliefs.unknown_and_held(&db).await {
         let wanted = if held {
             Resolution::Committed
         } else {
             Resolution::NotCommitted
         };
-        assert_eq!(pool.resolve_id(transaction.unwrap()).await.unwrap(), wanted);
+        assert_eq!(pool.resolve_id(transaction).await.unwrap(), wanted);
     }
 
     let other = Db::new().await;
-    let pool = other.pool(CONNECTIONS);
-    let (theirs, _) = soak(&other, seconds.min(10), |beliefs, stop, seed| {
-        plain_client(pool.sqlx().clone(), beliefs, stop, seed)
-    })
-    .await;
+    let pool = other.pool(CONNECTIONS.into()).sqlx().clone();
+    let theirs = with_timeouts(&other, Plain(pool)).await;
     println!("tokio timeout: {theirs}");
 
-    assert_eq!((ours.wrong, ours.lost, ours.hurt, ours.open), (0, 0, 0, 0));
-    assert!(
-        ours.backends <= i64::from(CONNECTIONS) + 1,
-        "{} backends",
-        ours.backends
-    );
-    assert!(ours.committed > 20, "{} committed: no load", ours.committed);
+    ours.assert_right();
 }

@@ -79,7 +79,7 @@ impl Bounds {
 
     /// What the request as a whole has left, its reserve included; zero without a limit.
     #[cfg_attr(
-        not(feature = "sqlx-postgres"),
+        not(any(feature = "sqlx-postgres", feature = "tokio-postgres")),
         allow(dead_code, reason = "only servers are told")
     )]
     pub(crate) fn request_left(&self) -> Duration {

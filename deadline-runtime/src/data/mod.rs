@@ -25,20 +25,31 @@
 //! |---|---|
 //! | `sqlx-postgres` | [`data::sqlx_postgres`](sqlx_postgres): a pool and transactions over sqlx 0.9, in place of sqlx's own |
 //! | `sqlite` | [`data::sqlite`](sqlite): a pool and transactions for an embedded database, over rusqlite 0.39 |
+//! | `tokio-postgres` | [`data::tokio_postgres`](self::tokio_postgres): the same around deadpool's pool of tokio-postgres connections |
 
 // What the drivers stand on: add a driver's feature to these lines.
-#[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
+mod attempts;
+#[cfg(any(
+    feature = "sqlite",
+    feature = "sqlx-postgres",
+    feature = "tokio-postgres"
+))]
 mod bounds;
-#[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
+#[cfg(any(feature = "sqlite", feature = "sqlx-postgres", feature = "tokio-postgres"))]
 mod limit;
 mod outcome;
 mod policy;
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 mod postgres;
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
+mod rows;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(feature = "sqlx-postgres")]
 pub mod sqlx_postgres;
+#[cfg(feature = "tokio-postgres")]
+pub mod tokio_postgres;
 
 pub use self::outcome::{CommitError, CommitOutcome, Resolution, TransactionId, UnknownCommit};
 pub use self::policy::Policy;

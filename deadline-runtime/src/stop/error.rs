@@ -217,7 +217,11 @@ impl Stopped {
     }
 
     /// Refused: what a useful run needs, and what was left.
-    #[cfg(any(feature = "sqlite", feature = "sqlx-postgres"))]
+    #[cfg(any(
+        feature = "sqlite",
+        feature = "sqlx-postgres",
+        feature = "tokio-postgres"
+    ))]
     pub(crate) fn needing(mut self, needs: Duration, has: Duration) -> Self {
         self.0.needed = Some((needs, has));
         self

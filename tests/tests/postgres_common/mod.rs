@@ -1,6 +1,8 @@
 //! What the tests of the Postgres drivers share: a database, a pool, and somebody who watches from outside.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod soak;
+
 use std::net::SocketAddr;
 use std::str::FromStr as _;
 use std::time::{Duration, Instant};

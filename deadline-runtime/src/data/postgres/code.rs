@@ -17,21 +17,3 @@ pub(crate) fn is_serialization_failure(code: &str) -> bool {
     // serialization_failure, deadlock_detected
     matches!(code, "40001" | "40P01")
 }
-
-/// Why the guard of a commit has failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guard {
-    /// The server's clock says that it is too late.
-    Late,
-    /// It is not in the transaction that we began.
-    Foreign,
-}
-
-/// The guard's errors; another statement can fail with the same ones.
-pub(crate) fn guard(code: &str) -> Option<Guard> {
-    match code {
-        "22012" => Some(Guard::Late),
-        "2201E" => Some(Guard::Foreign),
-        _ => None,
-    }
-}

@@ -9,11 +9,12 @@ use tracing::Instrument as _;
 use super::connection::{Connection, each};
 use super::error::{code, is_an_answer};
 use super::live::Parts;
-use super::rows::{Sink, next};
+use super::sink::Sink;
 use super::statement::{Statement, is_echo};
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
-use crate::data::postgres::{self, Guard};
+use crate::data::postgres::{self, Answers, Refusal};
+use crate::data::rows::next;
 use crate::data::{CommitOutcome, Resolution, TransactionId, UnknownCommit};
 use crate::scope::TARGET;
 use crate::stop::{Phase, Stopped};
@@ -97,7 +98,6 @@ pub(super) async fn commit(
     let sending = Sending {
         parts,
         transaction,
-        statements: sql.matches(';').count() + 1,
         sql,
         sent: Deadline::now(),
         limit: limit.and_then(|left| connection.limits(bounds, left).ours()),
@@ -171,26 +171,15 @@ struct Sending {
     parts: Parts,
     transaction: Option<TransactionId>,
     sql: String,
-    /// How many there are in it; the last one is the commit.
-    statements: usize,
     sent: Deadline,
     limit: Option<ServerLimit>,
     patience: Option<Duration>,
     bounds: Bounds,
 }
 
-/// What has come back so far.
-#[derive(Debug, Clone, Copy, Default)]
-struct Answers {
-    /// Of how many statements.
-    count: usize,
-    /// And it is sure that it is these.
-    ours: bool,
-}
-
 impl Sending {
     async fn send(mut self) -> Committed {
-        let mut answers = Answers::default();
+        let mut answers = Answers::to(&self.sql);
         let end = match self.patience {
             Some(patience) => {
                 let read = timeout(patience, self.read(&mut answers)).await;
@@ -199,7 +188,7 @@ impl Sending {
             None => self.read(&mut answers).await,
         };
         // Whatever comes after the answer of the commit, a shutdown among it, the commit has happened.
-        if answers.ours && answers.count == self.statements {
+        if answers.committed() {
             if end.is_ok() {
                 let Parts {
                     connection, slot, ..
@@ -227,8 +216,8 @@ impl Sending {
         let mut items = (&mut *self.parts.connection).fetch_many(Statement::text(sql));
         while let Some(item) = next(&mut items).await.transpose()? {
             match item {
-                Either::Left(_) => answers.count += 1,
-                Either::Right(row) => answers.ours |= is_echo(&row, &self.parts.tag),
+                Either::Left(_) => answers.through(),
+                Either::Right(row) => answers.row(is_echo(&row, &self.parts.tag)),
             }
         }
         Ok(())
@@ -241,15 +230,10 @@ impl Sending {
         let Some(code) = code(&error) else {
             return Committed::Refused(error);
         };
-        // The last but one; what is put off until the commit can fail with the same codes before it.
-        let at_guard = answers.count + 2 == self.statements;
-        let (verdict, source) = match postgres::guard(&code).filter(|_| at_guard) {
-            Some(Guard::Late) => (Verdict::Limit, error),
-            Some(Guard::Foreign) => {
-                let why = "a statement has ended the transaction, or changed its application_name";
-                (Verdict::Theirs, Error::Protocol(why.into()))
-            }
-            None if postgres::ends_by_limit_or_cancel(&code) => (self.bounds.verdict(told), error),
+        let (verdict, source) = match answers.refusal(&code) {
+            Some(Refusal::Late) => (Verdict::Limit, error),
+            Some(Refusal::Foreign) => (Verdict::Theirs, Error::Protocol(Refusal::FOREIGN.into())),
+            Some(Refusal::Ended) => (self.bounds.verdict(told), error),
             None => return Committed::Refused(error),
         };
         let stopped = self.bounds.judge(verdict, Phase::Commit);

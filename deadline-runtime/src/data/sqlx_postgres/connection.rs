@@ -14,12 +14,13 @@ use super::begin::Opened;
 use super::error::{breaks, code};
 use super::live::Live;
 use super::pool::Shared;
-use super::rows::{Rows, Sink, next};
+use super::sink::Sink;
 use super::statement::Statement;
 use crate::context::Context;
 use crate::data::bounds::{Bounds, Verdict};
 use crate::data::limit::ServerLimit;
 use crate::data::postgres::{self, Limits};
+use crate::data::rows::{Rows, next};
 use crate::stop::{Brief, Cause, Details, Phase, Stopped};
 use crate::time::Deadline;
 

@@ -101,7 +101,7 @@ mod error;
 mod live;
 mod pool;
 mod retry;
-mod rows;
+mod sink;
 mod statement;
 mod transaction;
 

@@ -14,11 +14,12 @@ use tokio::sync::{OnceCell, Semaphore};
 use super::begin;
 use super::connection::each;
 use super::control::Control;
-use super::rows::{Rows, Sink, next};
+use super::sink::Sink;
 use super::statement::Statement;
 use super::transaction::Transaction;
 use crate::data::bounds::Bounds;
 use crate::data::postgres::Ceilings;
+use crate::data::rows::{Rows, next};
 use crate::data::{Policy, Resolution, TransactionId, UnknownCommit};
 
 /// A pool of connections whose users keep to their deadlines: in place of [`sqlx::PgPool`].

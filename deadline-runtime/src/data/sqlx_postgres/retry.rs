@@ -1,14 +1,11 @@
 //! [`Pool::transaction`]: a transaction that is tried again when the server could not serialize it.
 
-use std::hash::{BuildHasher as _, RandomState};
-use std::time::Duration;
-
 use sqlx::{Error, SqlSafeStr};
 
 use super::connection::Connection;
 use super::pool::Pool;
+use crate::data::attempts::Attempts;
 use crate::data::bounds::Bounds;
-use crate::time::Deadline;
 
 impl Pool {
     /// Runs `work` in a transaction and commits it; on an error it is rolled back.
@@ -60,9 +57,9 @@ impl Pool {
     {
         let statement = statement.into_sql_str();
         let bounds = Bounds::here();
-        let (mut attempt, mut longest) = (1, Duration::ZERO);
+        let mut attempts = Attempts::new(&self.policy());
         loop {
-            let started = Deadline::now();
+            attempts.begin();
             let mut tx = super::begin::begin(self.shared(), &bounds, statement.as_str()).await?;
             let (error, again) = match work(tx.connection()).await {
                 Ok(value) => match tx.commit().await {
@@ -80,22 +77,9 @@ impl Pool {
                     (error, again)
                 }
             };
-            longest = longest.max(Deadline::now().since(started));
-            let pause = pause(attempt);
-            let fits = bounds
-                .deadline()
-                .is_none_or(|deadline| pause.saturating_add(longest) <= deadline.remaining());
-            if !again || !fits || attempt >= self.policy().attempts {
+            if !again || !attempts.another(&bounds).await {
                 return Err(error);
             }
-            attempt += 1;
-            tokio::time::sleep(pause).await;
         }
     }
-}
-
-/// Anything up to 4 ms, twice that after each attempt: those who met once should not meet again.
-fn pause(attempt: u32) -> Duration {
-    let most = 4_000_u64 << attempt.saturating_sub(1).min(5);
-    Duration::from_micros(RandomState::new().hash_one(attempt) % most)
 }

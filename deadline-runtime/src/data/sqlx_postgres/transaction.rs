@@ -10,7 +10,7 @@ use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlStr};
 
 use super::commit::{self, Committed};
 use super::connection::{Connection, Owed, each};
-use super::rows::Sink;
+use super::sink::Sink;
 use super::statement::Statement;
 use crate::data::bounds::Bounds;
 use crate::data::{CommitOutcome, postgres};

@@ -6,17 +6,15 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use sqlx::postgres::{PgQueryResult, PgRow};
-use sqlx::{Either, Error};
 
 /// Items that `body` hands to its [`Out`], then its error if it ends with one.
-pub(super) struct Rows<'e, T> {
-    body: Option<BoxFuture<'e, Result<(), Error>>>,
+pub(crate) struct Rows<'e, T, E> {
+    body: Option<BoxFuture<'e, Result<(), E>>>,
     handed: Out<T>,
 }
 
 /// Where the block puts its items.
-pub(super) struct Out<T>(Arc<Mutex<Option<T>>>);
+pub(crate) struct Out<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Out<T> {
     fn slot(&self) -> std::sync::MutexGuard<'_, Option<T>> {
@@ -24,7 +22,7 @@ impl<T> Out<T> {
     }
 
     /// Hands an item over and waits until the next one is asked for.
-    pub(super) async fn put(&self, item: T) {
+    pub(crate) async fn put(&self, item: T) {
         *self.slot() = Some(item);
         let mut handed = false;
         std::future::poll_fn(|_| {
@@ -39,10 +37,10 @@ impl<T> Out<T> {
     }
 }
 
-impl<'e, T: Send + 'e> Rows<'e, T> {
-    pub(super) fn new<F>(body: impl FnOnce(Out<T>) -> F) -> Self
+impl<'e, T: Send + 'e, E> Rows<'e, T, E> {
+    pub(crate) fn new<F>(body: impl FnOnce(Out<T>) -> F) -> Self
     where
-        F: Future<Output = Result<(), Error>> + Send + 'e,
+        F: Future<Output = Result<(), E>> + Send + 'e,
     {
         let handed = Arc::default();
         let body = body(Out(Arc::clone(&handed)));
@@ -53,8 +51,8 @@ impl<'e, T: Send + 'e> Rows<'e, T> {
     }
 }
 
-impl<T> Stream for Rows<'_, T> {
-    type Item = Result<T, Error>;
+impl<T, E> Stream for Rows<'_, T, E> {
+    type Item = Result<T, E>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Some(body) = &mut self.body else {
@@ -75,28 +73,7 @@ impl<T> Stream for Rows<'_, T> {
     }
 }
 
-/// Where the rows of a statement go.
-pub(super) enum Sink<'a> {
-    Stream(Out<Either<PgQueryResult, PgRow>>),
-    First(&'a mut Option<PgRow>),
-    Nowhere,
-}
-
-impl Sink<'_> {
-    pub(super) async fn put(&mut self, item: Either<PgQueryResult, PgRow>) {
-        match self {
-            Self::Stream(out) => out.put(item).await,
-            Self::First(first) => {
-                if let (Either::Right(row), None) = (item, first.as_ref()) {
-                    **first = Some(row);
-                }
-            }
-            Self::Nowhere => {}
-        }
-    }
-}
-
 /// The next item of a stream.
-pub(super) async fn next<S: Stream + Unpin + ?Sized>(stream: &mut S) -> Option<S::Item> {
+pub(crate) async fn next<S: Stream + Unpin + ?Sized>(stream: &mut S) -> Option<S::Item> {
     std::future::poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
 }
