@@ -122,6 +122,8 @@
 mod advice;
 mod backoff;
 mod budget;
+#[cfg(feature = "http")]
+mod clients;
 mod future;
 mod policy;
 
