@@ -1,5 +1,5 @@
 //! What the errors of HTTP and gRPC clients say to a retry.
-#![allow(missing_docs, clippy::pedantic)]
+#![allow(missing_docs, clippy::pedantic, clippy::unit_arg)]
 
 use std::cell::Cell;
 use std::error::Error;

@@ -105,6 +105,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_no_advice() {
+        const LATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+        const EARLY: &str = "Sun, 06 Nov 1994 08:49:30 GMT";
         let of = |values: &[&'static str], date: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             for value in values {
@@ -115,8 +117,6 @@ mod tests {
             }
             super::of(&headers)
         };
-        const LATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
-        const EARLY: &str = "Sun, 06 Nov 1994 08:49:30 GMT";
         for values in [&["-1"][..], &["1.5"], &["1s"], &[""], &["1", "2"]] {
             assert_eq!(of(values, None), None, "{values:?}");
         }
