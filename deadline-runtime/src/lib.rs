@@ -130,7 +130,7 @@ pub use crate::scope::Run;
 pub use crate::stop::{Cause, FromStopped, Limit, Phase, Sent, Stopped};
 pub use crate::tasks::{
     AfterStop, AfterStopOutcome, AfterStopRecord, AfterStopResult, Blocking, Closed, Group,
-    Panicked, StillRunning, Task, TaskError, Tracker, TrackerStats,
+    Panicked, Reserved, StillRunning, Task, TaskError, Tracker, TrackerStats,
 };
 pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration};
 

@@ -144,6 +144,30 @@ async fn redelivered_once_a_turn() {
     assert_eq!(seen, [1, 2, 3, 4, 5]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_swallows_the_stop_is_soon_shown_it_once_a_tick() {
+    let start = Instant::now();
+    let shown = Arc::new(AtomicUsize::new(0));
+    let count = shown.clone();
+    // Under an outer scope, which owns the task's timer.
+    let outer: Result<(), Stopped> = scoped!(Millis<500>, "outer", {
+        scoped!(Millis<100>, "work".cleanup(50), {
+            loop {
+                if guard(pending::<()>()).await.is_err() {
+                    count.fetch_add(1, Relaxed);
+                }
+            }
+        })
+        .await
+    })
+    .await;
+    assert_eq!(outer.unwrap_err().cause(), Cause::DependencyTimeout);
+    assert_eq!(start.elapsed(), ms(100));
+    // Ten without a wait, then one a millisecond for 50 ms of cleanup; some ticks fall together with the timer's own.
+    let shown = shown.load(Relaxed);
+    assert!((30..=60).contains(&shown), "{shown}");
+}
+
 #[tokio::test]
 async fn a_loop_that_swallows_the_stop_is_dropped_at_the_end_of_its_cleanup() {
     // Real time: a virtual clock does not move while a task is always ready.

@@ -319,6 +319,176 @@ async fn what_is_stopped_in_the_queue_never_begins() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_queue_is_bounded_and_one_more_is_refused() {
+    let cx = request(1_000);
+    let mut group = Group::below(&cx).limit(2).queue(3);
+    let called = Arc::new(AtomicUsize::new(0));
+    for index in 0..7 {
+        let called = called.clone();
+        group.spawn(move |_| {
+            called.fetch_add(1, SeqCst);
+            async move {
+                sleep(ms(10)).await;
+                index
+            }
+        });
+    }
+    // Two at once and three in the queue; the work of the others was not even called.
+    assert_eq!(called.load(SeqCst), 5);
+    let (mut values, mut refused) = (Vec::new(), Vec::new());
+    while let Some(result) = group.join_next().await {
+        match result {
+            Ok(value) => values.push(value),
+            Err(TaskError::Stopped(stopped)) => refused.push(stopped),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(values, [0, 1, 2, 3, 4]);
+    assert_eq!(refused.len(), 2);
+    for stopped in &refused {
+        assert_eq!(
+            (stopped.cause(), stopped.phase()),
+            (Cause::Overload, Phase::Queue)
+        );
+        assert_eq!(stopped.sent(), deadline_runtime::Sent::NotSent);
+        let text = stopped.to_string();
+        assert!(text.starts_with("task refused: overload"), "{text}");
+    }
+    // The seats were given back.
+    let one = group.spawn(|_| async { 7 });
+    assert_eq!(group.join_next().await.unwrap().unwrap(), 7);
+    assert_eq!(one.cause(), None);
+    assert_eq!(counts(&group.close().await), [6, 2, 0, 0, 0]);
+    // By default a thousand wait and more are refused, whichever is said first.
+    for group in [
+        Group::below(&cx).limit(1),
+        Group::below(&cx).limit(9).limit(1),
+    ] {
+        let mut group = group;
+        for _ in 0..1_030 {
+            group.spawn(|_| async {});
+        }
+        let closed = group.finish().await;
+        assert_eq!(counts(&closed), [1_025, 5, 0, 0, 0]);
+    }
+    let mut group = Group::below(&cx).queue(0).limit(1);
+    for _ in 0..3 {
+        group.spawn(|_| async {});
+    }
+    assert_eq!(counts(&group.finish().await), [1, 2, 0, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_can_be_waited_for() {
+    let cx = request(1_000);
+    let start = Instant::now();
+    let mut group = Group::below(&cx).limit(2).queue(1);
+    let mut begun = Vec::new();
+    for index in 0..5_u64 {
+        group.reserve().await.unwrap().spawn(|_| async move {
+            sleep(ms(10)).await;
+            index
+        });
+        begun.push(start.elapsed());
+        assert!(group.running() <= 2);
+    }
+    assert_eq!(begun, [ms(0), ms(0), ms(10), ms(10), ms(20)]);
+    // Given back unused, and given up while waiting.
+    drop(group.reserve().await.unwrap());
+    let unpolled = group.reserve();
+    drop(unpolled);
+    let mut first = group.reserve().await.unwrap();
+    first = {
+        drop(first);
+        group.reserve().await.unwrap()
+    };
+    first.spawn_within(ms(5), |_| async { pending().await });
+    {
+        let mut waiting = Box::pin(group.reserve());
+        assert!(poll_here(waiting.as_mut()).await.is_pending());
+    }
+    let mut values = Vec::new();
+    while let Some(value) = group.try_join_next() {
+        values.push(value.unwrap());
+    }
+    assert_eq!(values, [0, 1, 2, 3]);
+    assert_eq!(counts(&group.finish().await), [5, 1, 0, 0, 0]);
+
+    // Whoever waits is stopped with the group.
+    let cx = request(100);
+    let mut group = Group::<()>::below(&cx).limit(1);
+    group.spawn(|_| pending());
+    let stopped = group.reserve().await.unwrap_err();
+    assert_eq!(
+        (stopped.cause(), stopped.phase()),
+        (Cause::DeadlineExceeded, Phase::Queue)
+    );
+    assert_eq!(start.elapsed(), ms(30 + 100));
+    // Without a limit there is a place until then.
+    let mut group = Group::<()>::below(&cx);
+    assert_eq!(group.reserve().await.unwrap_err().phase(), Phase::Queue);
+    let free = request(100);
+    assert!(Group::<()>::below(&free).reserve().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn finish_waits_for_all_and_no_longer_than_the_deadline() {
+    let start = Instant::now();
+    let cx = request(100);
+    let mut group = Group::below(&cx);
+    for takes in [10, 40, 30] {
+        group.spawn(move |_| sleep(ms(takes)));
+    }
+    assert_eq!(counts(&group.finish().await), [3, 0, 0, 0, 0]);
+    assert_eq!(start.elapsed(), ms(40));
+    assert_eq!(cx.cause(), None);
+
+    // The deadline: causes are its own.
+    let mut group = Group::below(&cx);
+    let seen = group.spawn(|_| pending());
+    group.spawn(|_| async {});
+    let closed = group.finish().await;
+    assert_eq!(counts(&closed), [1, 1, 0, 0, 0]);
+    assert_eq!(start.elapsed(), ms(100));
+    assert_eq!(seen.cause(), Some(Cause::DeadlineExceeded));
+
+    // A cancel.
+    let cx = request(100);
+    let mut group = Group::below(&cx).grace(ms(15));
+    let gone = Arc::new(AtomicUsize::new(0));
+    let inside = gone.clone();
+    group.spawn_within(Budget::inherited().cleanup(ms(80)), |_| async move {
+        guard(stubborn(inside.clone())).await.ok();
+        stubborn(inside).await
+    });
+    let cancelling = cx.clone();
+    tokio::spawn(async move {
+        sleep(ms(20)).await;
+        cancelling.cancel(Cause::ClientCancelled);
+    });
+    let start = Instant::now();
+    let closed = group.finish().await;
+    assert_eq!(counts(&closed), [0, 0, 0, 1, 0]);
+    assert_eq!((start.elapsed(), closed.stop_lag), (ms(35), ms(15)));
+    assert_eq!(gone.load(SeqCst), 2);
+
+    // A panic comes last; an empty group is over at once.
+    let mut group = Group::below(&request(100));
+    let ran = Arc::new(AtomicBool::new(false));
+    let flag = ran.clone();
+    group.spawn(|_| async { panic!("early") });
+    group.spawn(|_| async move {
+        sleep(ms(10)).await;
+        flag.store(true, SeqCst);
+    });
+    let panicked = AssertUnwindSafe(group.finish()).catch_unwind().await;
+    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"early"));
+    assert!(ran.load(SeqCst));
+    assert_eq!(Group::<()>::below(&cx).finish().await, Closed::default());
+    assert_eq!(Group::<()>::new().finish().await, Closed::default());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_panic_comes_out_of_join_next_with_its_payload() {
     let mut group = Group::below(&request(100));
     group.spawn(|_| async { std::panic::panic_any(7_u8) });

@@ -47,8 +47,8 @@ pub(crate) struct Frame {
     pub(crate) id: FrameId,
     /// The stop that is being delivered to the body.
     pub(crate) stop: Option<Cause>,
-    /// Whether a guard has handed a stop to the body of this scope.
-    pub(crate) delivered: bool,
+    /// How often a guard has handed a stop to the body of this scope.
+    pub(crate) deliveries: u8,
     pub(crate) seen: Seen,
 }
 
@@ -319,7 +319,7 @@ impl Frame {
             poller: Poller::none(),
             id: FrameId::NONE,
             stop: None,
-            delivered: false,
+            deliveries: 0,
             seen: Seen::default(),
         }
     }

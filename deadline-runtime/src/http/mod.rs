@@ -110,7 +110,7 @@ mod status;
 pub use self::admission::{AdmissionLayer, Admitted, AdmittedBody, AdmittedFuture};
 pub use self::client::{
     InboundBody, InternalHosts, PropagateDeadline, PropagateDeadlineLayer, PropagateFuture,
-    ResponseExt,
+    ResponseExt, Unavailable,
 };
 pub use self::policy::{HeaderSet, Malformed, Policy, PolicyError, Trust};
 pub use self::server::{

@@ -81,6 +81,8 @@ impl Advice {
     pub(super) fn of_stop(stopped: &Stopped) -> Self {
         Self {
             retry: worth_another(stopped.cause()),
+            #[cfg(feature = "http")]
+            pushback: super::clients::pushback(stopped),
             ..Self::retry()
         }
     }
@@ -89,7 +91,8 @@ impl Advice {
 /// Errors that know whether the request they belong to is worth another attempt; used by
 /// [`Retrying::classified`](super::Retrying::classified).
 ///
-/// For error types of clients: they know what the other side said and how far the request had come.
+/// For error types of clients: they know what the other side said and how far the request had come. With their features
+/// `http::Unavailable`, `reqwest::Error` and `tonic::Status` do.
 ///
 /// ```
 /// use deadline_runtime::Sent;

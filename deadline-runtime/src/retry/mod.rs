@@ -33,7 +33,7 @@
 //! | A stop of the scope around (its deadline, a cancel) is never tried again, whatever the error calls it: decided by whose limit it is | |
 //! | An attempt that used up its own cap is tried again if there is time; [`give_up_on_timeout`](Retry::give_up_on_timeout) if not | |
 //! | The wait grows exponentially with full jitter and never overflows ([`Backoff`]) | gRPC A6; AWS |
-//! | [`Retry-After` and its kin](Pushback) replace the wait; one that does not fit ends the retry at once, a negative one as well | gRPC A6, "pushback" |
+//! | [`Retry-After` and its kin](Pushback) replace the wait; one that does not fit ends the retry at once, a negative one as well. `tonic::Status`, `reqwest::Error` and `http::Unavailable` know theirs ([`classified`](Retrying::classified)), and so does a stop that was made of one | gRPC A6, "pushback" |
 //! | All calls to one dependency share a [`RetryBudget`]; only a retry takes from it | gRPC A6, "throttling"; finagle |
 //!
 //! # What comes back
@@ -46,6 +46,10 @@
 //! | all were made, the error is not worth another, the dependency's budget is used up | the last error as it is |
 //! | the next one would not fit | `E::from(Stopped)`: `local_budget_rejected`, [`needed`](crate::Stopped::needed) has the figures, [`source`](std::error::Error::source) is the last real error |
 //! | the scope around was stopped | its stop, with the last real error as its source |
+//!
+//! So a retry that runs out of time ends where the next attempt would not fit, a little before the deadline, and says so with
+//! `local_budget_rejected`: nothing was cut off. With `deadline_exceeded` it ends only if the deadline strikes in the middle of an attempt
+//! or of a wait. Both are a 504, and no attempt begins after the deadline in either case.
 //!
 //! ```text
 //! fetch refused after 2 attempts: local_budget_rejected: next attempt would not fit: needs 350ms, has 200ms, limited by profile (src/profile.rs:8)
@@ -122,6 +126,8 @@
 mod advice;
 mod backoff;
 mod budget;
+#[cfg(feature = "http")]
+mod clients;
 mod future;
 mod policy;
 

@@ -171,7 +171,7 @@ impl State {
         frame.poller = poller;
         frame.id = id;
         frame.stop = self.cause;
-        frame.delivered = self.flags.has(Flag::Delivered);
+        frame.deliveries = self.deliveries;
         frame.seen = Seen::default();
         frame.node = self.node.take();
     }
@@ -180,7 +180,7 @@ impl State {
     fn take_back(&mut self, frame: &mut Frame) {
         self.node = frame.node.take();
         self.flags.set(Flag::OwnsNode, frame.owns_node);
-        self.flags.set(Flag::Delivered, frame.delivered);
+        self.deliveries = frame.deliveries;
     }
 
     /// Takes the frame off the stack; returned is the other request's node that was in it.
@@ -325,7 +325,7 @@ impl State {
                     Phase::Tidying
                 };
                 // A guard may have read the clock before and shown the stop to the body.
-                if frame.seen.yielding || self.flags.has(Flag::Delivered) {
+                if frame.seen.yielding || self.deliveries > 0 {
                     self.come_again(frame, outer)
                 } else {
                     Turn::Again

@@ -240,7 +240,7 @@ impl State {
     fn wait_again(&mut self) {
         self.phase = Phase::Running;
         self.cause = None;
-        self.flags.set(Flag::Delivered, false);
+        self.deliveries = 0;
     }
 
     /// Everything has been delivered that could be: the next time it is pending it ends.

@@ -30,6 +30,8 @@ pub struct State {
     pub(super) phase: Phase,
     pub(super) cause: Option<Cause>,
     pub(super) unenforced: Unenforced,
+    /// How often a guard has handed the stop to the body.
+    pub(super) deliveries: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,26 +68,24 @@ pub(crate) enum Flag {
     Binds = 1 << 4,
     /// The node was made for this very scope.
     OwnsNode = 1 << 5,
-    /// A guard has handed the stop to the body.
-    Delivered = 1 << 6,
     /// A scope around it with another waker has been told that something in here holds.
-    Told = 1 << 7,
+    Told = 1 << 6,
     /// Refused because a deadline was required and none was in scope.
-    NoDeadline = 1 << 8,
+    NoDeadline = 1 << 7,
     /// Something inside was ended by exactly this scope's limit.
-    OwnLimitHit = 1 << 9,
+    OwnLimitHit = 1 << 8,
     /// Whoever runs this scope reports its stop itself, because it knows more about the request.
-    Quiet = 1 << 10,
+    Quiet = 1 << 9,
     /// Runs something under the context of a scope that is written down itself.
-    Again = 1 << 11,
+    Again = 1 << 10,
     /// The program itself asked for this limit: it holds in every mode.
-    Always = 1 << 12,
+    Always = 1 << 11,
     /// The context is one made by hand: what hangs on it is seen to by whatever runs under it.
-    Attends = 1 << 13,
+    Attends = 1 << 12,
     /// A tracker counts this scope.
-    Counted = 1 << 14,
+    Counted = 1 << 13,
     /// And as a request.
-    CountedRequest = 1 << 15,
+    CountedRequest = 1 << 14,
 }
 
 /// A set of [`Flag`]s.
@@ -161,6 +161,7 @@ impl State {
             phase: Phase::Created,
             cause: None,
             unenforced: Unenforced::Nothing,
+            deliveries: 0,
         }
     }
 

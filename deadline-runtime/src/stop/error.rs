@@ -309,7 +309,7 @@ impl fmt::Display for Stopped {
                 brief.limit
             );
         }
-        let verb = if brief.phase == Phase::Start {
+        let verb = if brief.phase == Phase::Start || brief.cause == Cause::Overload {
             "refused"
         } else {
             "stopped"

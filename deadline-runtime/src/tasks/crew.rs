@@ -177,6 +177,12 @@ impl Crew {
             .map(|next| next.map(|joined| self.joined(joined)))
     }
 
+    /// One that is over by now.
+    pub(super) fn try_join(&mut self) -> Option<Joined> {
+        let joined = self.set.try_join_next()?;
+        Some(self.joined(joined))
+    }
+
     /// Joins those that are over, so that a crew which nobody closes does not collect them.
     pub(super) fn sweep(&mut self) {
         while let Some(joined) = self.set.try_join_next() {

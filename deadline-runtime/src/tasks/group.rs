@@ -10,15 +10,16 @@ use std::task::{self, Poll};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 
 use super::crew::{Crew, Joined};
 use super::error::{Panicked, Payload, TaskError};
+use super::places::{Entry, Place, Places};
 use super::reaper;
-use super::work::{End, Outcome, Work, turn};
+use super::work::{End, Outcome, Work};
 use crate::context::Context;
+use crate::context::node::Node;
 use crate::scope::{Attended, Timer};
-use crate::stop::{Cause, Phase};
+use crate::stop::{Cause, Phase, Stopped};
 use crate::time::{Budget, Short};
 
 /// Tasks that belong together and to the place where they were spawned.
@@ -62,7 +63,7 @@ pub struct Group<T = ()> {
     /// `None` when it has been handed to somebody else.
     crew: Option<Crew>,
     results: Arc<Results<T>>,
-    places: Option<Arc<Semaphore>>,
+    places: Option<Places>,
 }
 
 /// What tasks have delivered and nobody has fetched.
@@ -113,9 +114,22 @@ impl<T> Group<T> {
     /// The place belongs to the task, not to whoever waits for it: a task that cannot be stopped keeps it until it has
     /// ended. Waiting for it is part of a task's budget, and a task that is stopped meanwhile never begins (its stop is
     /// in [`Phase::Queue`]).
+    ///
+    /// At most 1,024 tasks wait, or as many as [`queue`](Self::queue) says; [`reserve`](Self::reserve) waits for a place before the
+    /// task is made.
     pub fn limit(mut self, tasks: usize) -> Self {
-        let tasks = tasks.clamp(1, Semaphore::MAX_PERMITS);
-        self.places = Some(Arc::new(Semaphore::new(tasks)));
+        let queue = self.places.as_ref().map(Places::queue);
+        self.places = Some(Places::new(tasks, queue));
+        self
+    }
+
+    /// At most so many tasks wait for their turn; zero is none. Without a [`limit`](Self::limit) none has to.
+    ///
+    /// One more is refused: its work is never called, and [`join_next`](Self::join_next) yields a stop with `overload` in
+    /// [`Phase::Queue`] for it.
+    pub fn queue(mut self, tasks: usize) -> Self {
+        let limit = self.places.as_ref().map(Places::limit);
+        self.places = Some(Places::new(limit.unwrap_or(usize::MAX), Some(tasks)));
         self
     }
 
@@ -171,6 +185,12 @@ impl<T> Group<T> {
             .map(|joined| joined.map(|joined| self.outcome(joined)))
     }
 
+    /// The next task that has ended by now; `None` when there is none, whether others still run or not.
+    pub fn try_join_next(&mut self) -> Option<Result<T, TaskError>> {
+        let joined = self.crew.as_mut()?.try_join()?;
+        Some(self.outcome(joined))
+    }
+
     fn outcome(&self, joined: Joined) -> Result<T, TaskError> {
         let delivered = match joined {
             Joined::Delivered => self.results.queue().pop_front(),
@@ -211,6 +231,46 @@ impl<T> Group<T> {
             std::panic::resume_unwind(payload);
         }
         closed
+    }
+
+    /// Waits until every task has ended by itself, and says what became of them: as [`close`](Self::close) without the cancel.
+    ///
+    /// It waits no longer than the group's context allows: at its deadline, or when it is cancelled, the tasks are ended
+    /// as `close` does it. Outside any deadline only the budgets that tasks were given bound it. What tasks return is
+    /// dropped; fetch what matters with [`join_next`](Self::join_next) before.
+    ///
+    /// Dropping the returned future is dropping the group.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use deadline_runtime::{Budget, Context, Group};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let request = Context::root("request", Budget::new(Duration::from_secs(1)));
+    /// let mut group = Group::below(&request);
+    /// group.spawn(|_cx| tokio::time::sleep(Duration::from_millis(300)));
+    /// group.spawn(|_cx| tokio::time::sleep(Duration::from_secs(5)));
+    /// let finished = group.finish().await;
+    /// assert_eq!((finished.finished, finished.stopped), (1, 1));
+    /// assert_eq!(request.remaining(), Some(Duration::ZERO));
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// With the panic of a task, after all others have been joined, if it was not fetched by
+    /// [`join_next`](Self::join_next).
+    pub async fn finish(mut self) -> Closed {
+        let mut stopped = pin!(self.context.cancelled());
+        poll_fn(|cx| {
+            let over = |crew: &mut Crew| crew.poll_close(cx).is_ready();
+            if self.crew.as_mut().is_none_or(over) {
+                return Poll::Ready(());
+            }
+            stopped.as_mut().poll(cx).map(drop)
+        })
+        .await;
+        self.close().await
     }
 
     /// The first panic that nobody has fetched.
@@ -260,6 +320,48 @@ impl<T: Send + 'static> Group<T> {
         self.spawn_at(budget.into(), Location::caller(), work)
     }
 
+    /// Waits until a task could begin at once, and keeps the place for it: for more work than should wait in memory.
+    ///
+    /// Tasks that were spawned before have their turn first. Without a [`limit`](Self::limit) there is always a place.
+    /// Cancel-safe: a call that is dropped gives its place in the line away and nothing else.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use deadline_runtime::{Budget, Context, Group, Stopped};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Stopped> {
+    /// let request = Context::root("import", Budget::new(Duration::from_secs(60)));
+    /// let mut group = Group::below(&request).limit(8);
+    /// for row in 0..100_u32 {
+    ///     // Never more than eight in memory.
+    ///     group.reserve().await?.spawn(move |_cx| async move {
+    ///         tokio::time::sleep(Duration::from_millis(10)).await;
+    ///         row
+    ///     });
+    ///     while let Some(done) = group.try_join_next() {
+    ///         drop(done);
+    ///     }
+    /// }
+    /// assert_eq!(group.finish().await.finished, 100);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Stopped`] in [`Phase::Queue`] when the group's context is stopped before a place is free.
+    pub async fn reserve(&mut self) -> Result<Reserved<'_, T>, Stopped> {
+        let place = match &self.places {
+            Some(places) => places.turn(&self.context).await?,
+            None => Place::unlimited(),
+        };
+        // A place that becomes free because everything is stopped is of no use.
+        match self.context.cause() {
+            Some(_) => Err(self.context.stop_error(Phase::Queue)),
+            None => Ok(Reserved { group: self, place }),
+        }
+    }
+
     fn spawn_at<F>(
         &mut self,
         budget: Budget,
@@ -270,30 +372,106 @@ impl<T: Send + 'static> Group<T> {
         F: Future<Output = T> + Send + 'static,
     {
         let (context, node) = self.context.below_at("task", budget, location);
-        let future = context.enter(|| work(context.clone()));
-        let turn = self
-            .places
-            .as_ref()
-            .map(|places| turn(&context, places.clone()));
+        let entry = match &self.places {
+            Some(places) => places.enter(&context),
+            None => Entry::Now(Place::unlimited()),
+        };
+        self.start(context, &node, entry, work)
+    }
+
+    fn start<F>(
+        &mut self,
+        context: Context,
+        node: &Arc<Node>,
+        entry: Entry,
+        work: impl FnOnce(Context) -> F,
+    ) -> Context
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
         let results = self.results.clone();
+        let Some(crew) = &mut self.crew else {
+            return context;
+        };
+        let run = match &entry {
+            Entry::Refused(_) => None,
+            _ => Some(Attended::new(
+                node.clone(),
+                context.enter(|| work(context.clone())),
+            )),
+        };
         let operation = node.operation.name;
-        if let Some(crew) = &mut self.crew {
-            let run = Attended::new(node.clone(), future);
-            let work = Work::new(run, turn, crew.enter(&node), move |outcome| {
-                let (result, end) = match outcome {
-                    Outcome::Value(value) => (Ok(value), End::Finished),
-                    Outcome::Stopped(stopped) => (Err(TaskError::Stopped(stopped)), End::Stopped),
-                    Outcome::Panicked(payload) => {
-                        let panicked = Panicked::new(operation, payload);
-                        (Err(TaskError::Panicked(panicked)), End::Panicked(None))
-                    }
-                };
-                results.queue().push_back(result);
-                end
-            });
-            crew.spawn(&Handle::current(), work);
-        }
+        let work = Work::new(run, entry, crew.enter(node), move |outcome| {
+            let (result, end) = match outcome {
+                Outcome::Value(value) => (Ok(value), End::Finished),
+                Outcome::Stopped(stopped) => (Err(TaskError::Stopped(stopped)), End::Stopped),
+                Outcome::Panicked(payload) => {
+                    let panicked = Panicked::new(operation, payload);
+                    (Err(TaskError::Panicked(panicked)), End::Panicked(None))
+                }
+            };
+            results.queue().push_back(result);
+            end
+        });
+        crew.spawn(&Handle::current(), work);
         context
+    }
+}
+
+/// A place in a group that is kept for a task; see [`Group::reserve`]. Dropped, it is free again.
+#[must_use = "a place that is dropped is given back"]
+pub struct Reserved<'g, T> {
+    group: &'g mut Group<T>,
+    place: Place,
+}
+
+impl<T: Send + 'static> Reserved<'_, T> {
+    /// As [`Group::spawn`], in this place.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, as [`tokio::spawn`] does.
+    #[track_caller]
+    pub fn spawn<F>(self, work: impl FnOnce(Context) -> F) -> Context
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.spawn_at(Budget::inherited(), Location::caller(), work)
+    }
+
+    /// As [`Group::spawn_within`], in this place.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, as [`tokio::spawn`] does.
+    #[track_caller]
+    pub fn spawn_within<F>(
+        self,
+        budget: impl Into<Budget>,
+        work: impl FnOnce(Context) -> F,
+    ) -> Context
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.spawn_at(budget.into(), Location::caller(), work)
+    }
+
+    fn spawn_at<F>(
+        self,
+        budget: Budget,
+        location: &'static Location<'static>,
+        work: impl FnOnce(Context) -> F,
+    ) -> Context
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (context, node) = self.group.context.below_at("task", budget, location);
+        self.group
+            .start(context, &node, Entry::Now(self.place), work)
+    }
+}
+
+impl<T> fmt::Debug for Reserved<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reserved").finish_non_exhaustive()
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::crew::Crew;
 use super::error::{Panicked, Payload, TaskError};
+use super::places::{Entry, Place};
 use super::reaper;
 use super::roster::Ticket;
 use super::tracker::{Gauge, Held};
@@ -225,7 +226,12 @@ impl Context {
         // Outside the lock: a runtime that has shut down drops it at once.
         crew.spawn(
             &runtime,
-            Work::new(Attended::new(node, future), None, ticket, deliver),
+            Work::new(
+                Some(Attended::new(node, future)),
+                Entry::Now(Place::unlimited()),
+                ticket,
+                deliver,
+            ),
         );
         give_back(&owner, crew);
         task
@@ -325,8 +331,8 @@ impl Context {
             end
         };
         runtime.spawn(Work::new(
-            Attended::always(node, future),
-            None,
+            Some(Attended::always(node, future)),
+            Entry::Now(Place::unlimited()),
             held,
             deliver,
         ));

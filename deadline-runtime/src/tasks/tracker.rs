@@ -197,7 +197,8 @@ impl fmt::Debug for Tracker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TrackerStats {
-    /// Outermost scopes: requests that are being served.
+    /// Outermost scopes: requests that are being served. Over HTTP such a scope ends with the head of the answer; how many
+    /// bodies are still being sent is known to `http::Shutdown::in_flight`, for which a shutdown of it waits first.
     pub requests: usize,
     /// Scopes that have begun and not ended, outermost ones and tasks among them.
     pub scopes: usize,

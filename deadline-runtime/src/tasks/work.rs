@@ -3,16 +3,14 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{self, Poll, ready};
 
 use pin_project_lite::pin_project;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::Payload;
-use crate::context::Context;
-use crate::scope::{Attended, Run};
-use crate::stop::{Phase, Stopped};
+use super::places::{Entry, Place, Turn};
+use crate::scope::Attended;
+use crate::stop::Stopped;
 
 /// What a task came to.
 pub(super) enum Outcome<T> {
@@ -29,26 +27,6 @@ pub(super) enum End {
     Panicked(Option<Payload>),
 }
 
-/// Waiting for a place among the tasks that may run at once.
-pub(super) type Turn =
-    Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, Stopped>> + Send + 'static>>;
-
-/// A turn under the task's own context: whoever is stopped in the queue never begins.
-pub(super) fn turn(context: &Context, places: Arc<Semaphore>) -> Turn {
-    let acquired = Run::new(context.node().cloned(), false, async move {
-        match places.acquire_owned().await {
-            Ok(permit) => permit,
-            // Nobody closes it; if somebody did, there would be no place for good.
-            Err(_) => std::future::pending().await,
-        }
-    });
-    Box::pin(async move {
-        acquired
-            .await
-            .map_err(|stopped| stopped.in_phase(Phase::Queue))
-    })
-}
-
 pin_project! {
     /// Runs a task's future as a scope, and delivers what came of it before it is joined.
     ///
@@ -58,18 +36,26 @@ pin_project! {
         #[pin]
         run: Option<Attended<F>>,
         turn: Option<Turn>,
-        place: Option<OwnedSemaphorePermit>,
+        refused: Option<Stopped>,
+        place: Option<Place>,
         deliver: Option<D>,
         ticket: G,
     }
 }
 
 impl<F: Future, D, G> Work<F, D, G> {
-    pub(super) fn new(run: Attended<F>, turn: Option<Turn>, ticket: G, deliver: D) -> Self {
+    /// `run` may be `None` only for one that is refused.
+    pub(super) fn new(run: Option<Attended<F>>, entry: Entry, ticket: G, deliver: D) -> Self {
+        let (place, turn, refused) = match entry {
+            Entry::Now(place) => (Some(place), None, None),
+            Entry::Later(turn) => (None, Some(turn), None),
+            Entry::Refused(stopped) => (None, None, Some(stopped)),
+        };
         Self {
-            run: Some(run),
+            run,
             turn,
-            place: None,
+            refused,
+            place,
             deliver: Some(deliver),
             ticket,
         }
@@ -85,15 +71,14 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<End> {
         let mut this = self.project();
-        let mut refused = None;
         if let Some(turn) = this.turn {
             match ready!(turn.as_mut().poll(cx)) {
-                Ok(permit) => *this.place = Some(permit),
-                Err(stopped) => refused = Some(stopped),
+                Ok(place) => *this.place = Some(place),
+                Err(stopped) => *this.refused = Some(stopped),
             }
             *this.turn = None;
         }
-        let polled = match (refused, this.run.as_mut().as_pin_mut()) {
+        let polled = match (this.refused.take(), this.run.as_mut().as_pin_mut()) {
             (Some(stopped), _) => Ok(Err(stopped)),
             (None, Some(run)) => match catch_unwind(AssertUnwindSafe(|| run.poll(cx))) {
                 Ok(polled) => Ok(ready!(polled)),

@@ -1,8 +1,9 @@
 //! Reading why a peer stopped.
 
-use ::http::{HeaderMap, Response};
+use ::http::{HeaderMap, Response, StatusCode};
 
 use super::outgoing::Outgoing;
+use super::unavailable::Unavailable;
 use crate::context::Context;
 use crate::http::header::DEADLINE_CAUSE;
 use crate::stop::{Cause, Phase, Stopped};
@@ -54,21 +55,64 @@ pub trait ResponseExt: Sized {
     /// [`Stopped`] with `deadline_exceeded` when the calling context is itself over by now, with `dependency_timeout`
     /// when it is not and the peer ran out of time, with `dependency_failed` when the peer stopped for another reason.
     fn error_for_stop(self) -> Result<Self, Stopped>;
+
+    /// The answer, unless it says that the same request may succeed later: 429, 502, 503 or 504.
+    ///
+    /// With the feature `retry` the error is worth another attempt, and its `Retry-After` replaces the wait:
+    ///
+    /// ```no_run
+    /// # #[cfg(all(feature = "retry", feature = "reqwest"))] mod it {
+    /// use deadline_runtime::http::{RequestBuilderExt as _, ResponseExt as _};
+    /// use deadline_runtime::retry::Retry;
+    /// use deadline_runtime::{Stopped, deadline};
+    ///
+    /// #[deadline(budget = "900ms", reserve = "50ms")]
+    /// async fn profile(client: &reqwest::Client) -> Result<reqwest::Response, Stopped> {
+    ///     Retry::idempotent("profile")
+    ///         .run(|_| async {
+    ///             let answer = client.get("http://profile/42").send_within_deadline().await?;
+    ///             Ok(answer.error_for_unavailable()?)
+    ///         })
+    ///         .await
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unavailable`]; `?` makes a [`Stopped`] with `dependency_failed` of it where that is the function's error.
+    fn error_for_unavailable(self) -> Result<Self, Unavailable>;
 }
 
 impl<B> ResponseExt for Response<B> {
     #[track_caller]
     fn error_for_stop(self) -> Result<Self, Stopped> {
-        stop_of(self.headers()).map_or(Ok(self), Err)
+        stop_of(self.status(), self.headers()).map_or(Ok(self), Err)
+    }
+
+    fn error_for_unavailable(self) -> Result<Self, Unavailable> {
+        Unavailable::of(self.status(), self.headers()).map_or(Ok(self), Err)
     }
 }
 
 #[track_caller]
-pub(in crate::http) fn stop_of(headers: &HeaderMap) -> Option<Stopped> {
+pub(in crate::http) fn stop_of(status: StatusCode, headers: &HeaderMap) -> Option<Stopped> {
     if !headers.contains_key(DEADLINE_CAUSE) {
         return None;
     }
     let outgoing = Outgoing::here();
     let cause = reported(headers, &outgoing.cx)?;
-    Some(outgoing.received().stop(cause, Phase::Response))
+    let stopped = outgoing.received().stop(cause, Phase::Response);
+    Some(told_to_come_back(stopped, status, headers))
+}
+
+/// Keeps what the peer says about coming back, for whoever repeats.
+pub(in crate::http) fn told_to_come_back(
+    stopped: Stopped,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Stopped {
+    match Unavailable::of(status, headers) {
+        Some(unavailable) => stopped.with_source(unavailable),
+        None => stopped,
+    }
 }

@@ -9,6 +9,7 @@
 //! | [`envoy`] | `x-envoy-expected-rq-timeout-ms` | up to 12 digits, milliseconds from now | Envoy |
 //! | [`request_start`] | `x-request-start` | seconds, milli- or microseconds since the epoch | what proxies write |
 //! | [`attempt`] | `x-request-attempt` | up to 4 digits, from 1 on | ours |
+//! | [`retry_after`] | `retry-after` | seconds, or a date | RFC 9110 |
 //!
 //! Decoders are strict, because every hop must read the same number: ASCII digits only, no sign, no blank, no
 //! fraction, no list, a bounded length. Encoders round down, because a callee may get less than its caller has and
@@ -22,6 +23,7 @@ pub mod grpc;
 mod millis;
 pub mod relative;
 pub mod request_start;
+pub mod retry_after;
 
 use std::fmt;
 

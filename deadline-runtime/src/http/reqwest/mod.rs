@@ -17,7 +17,7 @@ use ::reqwest::{RequestBuilder, Response};
 pub use self::client::ClientBuilderExt;
 #[cfg(feature = "reqwest-middleware")]
 pub use self::middleware::PropagateDeadlineMiddleware;
-use super::client::{Call, Outgoing, ResponseExt, reported};
+use super::client::{Call, Outgoing, ResponseExt, Unavailable, reported, told_to_come_back};
 use crate::stop::{Cause, Phase, Sent, Stopped};
 
 /// Sends a reqwest request inside the deadline of the calling context.
@@ -37,7 +37,8 @@ pub trait RequestBuilderExt: Sized {
     ///
     /// * `deadline_exceeded`, or why the context was cancelled: our own time is over, before or after sending;
     /// * `dependency_timeout`: the peer says that it ran out of time before we did, or reqwest's own timeout passed;
-    /// * `dependency_failed`: it could not be reached, or says that it stopped for another reason.
+    /// * `dependency_failed`: it could not be reached, or says that it stopped for another reason. What it says about coming
+    ///   back (`Retry-After`) is kept for a retry, as an [`Unavailable`](crate::http::Unavailable) in the source.
     ///
     /// [`Stopped::sent`] says whether anything has left. reqwest's error, without the URL, is the
     /// [`source`](std::error::Error::source). Every other answer is an answer, whatever its status.
@@ -72,7 +73,12 @@ impl RequestBuilderExt for RequestBuilder {
                 .map_err(Stopped::while_waiting)?
                 .map_err(|error| failed(&outgoing, &call, error))?;
             if let Some(cause) = reported(answer.headers(), &outgoing.cx) {
-                return Err(call.stop(cause, Phase::Response));
+                let stopped = call.stop(cause, Phase::Response);
+                return Err(told_to_come_back(
+                    stopped,
+                    answer.status(),
+                    answer.headers(),
+                ));
             }
             Ok(answer::within(answer, &asked, &outgoing, call))
         }
@@ -82,7 +88,11 @@ impl RequestBuilderExt for RequestBuilder {
 impl ResponseExt for Response {
     #[track_caller]
     fn error_for_stop(self) -> Result<Self, Stopped> {
-        super::client::stop_of(self.headers()).map_or(Ok(self), Err)
+        super::client::stop_of(self.status(), self.headers()).map_or(Ok(self), Err)
+    }
+
+    fn error_for_unavailable(self) -> Result<Self, Unavailable> {
+        Unavailable::of(self.status(), self.headers()).map_or(Ok(self), Err)
     }
 }
 

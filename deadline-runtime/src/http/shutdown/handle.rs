@@ -85,7 +85,8 @@ impl Shutdown {
         &self.0.tracker
     }
 
-    /// How many requests are in flight, up to the last byte of their answers.
+    /// How many requests are in flight, up to the last byte of their answers. The [`tracker`](Self::tracker) counts a request up
+    /// to the head of its answer only.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.0.in_flight.count()

@@ -24,6 +24,9 @@ async fn main() -> ExitCode {
     timeline.end()
 }
 
+/// How much later than promised something may be seen on a busy machine; what is stopped would take longer.
+const SLACK: Duration = ms(200);
+
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
@@ -68,7 +71,7 @@ async fn all_in_time(timeline: &Timeline) {
     }
     let took = timeline.elapsed();
     timeline.promise(
-        took >= ms(100) && took < ms(200),
+        took >= ms(100) && took < ms(100) + SLACK,
         "it took as long as the slowest, about 100 ms",
     );
 }
@@ -98,7 +101,7 @@ async fn one_is_slow(timeline: &Timeline) {
         }
     }
     timeline.promise(
-        took >= ms(200) && took < ms(330),
+        took >= ms(200) && took < ms(200) + SLACK,
         "the slow one was cut off at its 200 ms",
     );
     timeline.promise(
@@ -112,6 +115,12 @@ async fn a_required_one_fails(timeline: &Timeline) {
     let world = World::new(timeline);
     let mut services = services();
     services[1].fails = true;
+    // Those that take longer than it does take much longer, so that a busy machine tells the same story.
+    for service in &mut services {
+        if service.takes > ms(40) {
+            service.takes *= 10;
+        }
+    }
     let page = page::load(&world, &services).await;
     let took = timeline.elapsed();
     let failed = match &page {
@@ -122,7 +131,7 @@ async fn a_required_one_fails(timeline: &Timeline) {
         Ok(_) => false,
     };
     timeline.promise(failed, "its error is what the page fails with");
-    timeline.promise(took < ms(150), "at once, at about 40 ms");
+    timeline.promise(took < ms(40) + SLACK, "at once, at about 40 ms");
     let stopped = world.stopped();
     timeline.promise(
         stopped.len() == 6
@@ -152,7 +161,7 @@ async fn the_deadline_strikes(timeline: &Timeline) {
         ),
     }
     timeline.promise(
-        took >= ms(250) && took < ms(300 + 80),
+        took >= ms(250) && took < ms(300) + SLACK,
         "out of the reserve: work ends at 250 ms, the answer is out before 300 ms",
     );
 }
