@@ -143,8 +143,8 @@ pub mod __rt {
     };
     pub use crate::scope::{
         At, Carry, CarryBy, Fallback, Gate, Gated, Guard, HandsOut, Holds, Joining, Known, Later,
-        Limit, Limited, LimitedOrMissed, Meets, OnStop, Parent, Scoped, Settle, Shield, Spec,
-        checkpoint, gate, gate_later, guard, instead, returns, stop,
+        Limit, Limited, LimitedOrMissed, Meets, OnStop, Pace, Parent, Scoped, Settle, Shield, Spec,
+        gate, gate_later, guard, instead, returns, stop,
     };
 }
 
