@@ -140,3 +140,76 @@ fn look(pace: Pace, location: &'static Location<'static>) -> (Pace, Option<Stopp
     }
     (next, stopped)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::{Budget, Cause, Context};
+
+    const LONG: u64 = 1_000_000_000;
+
+    /// A pace after looks that lay so many nanoseconds apart.
+    fn paced(tick: u32, apart: &[u64]) -> Pace {
+        let mut now = Deadline::now();
+        let mut pace = Pace::new().after(now, tick, LONG);
+        for nanos in apart {
+            now = now.later(*nanos);
+            pace.left = 0;
+            pace = pace.after(now, tick, LONG);
+        }
+        pace
+    }
+
+    #[test]
+    fn cheap_iterations_are_skipped_once_somebody_ticks() {
+        assert_eq!(paced(1, &[]).left, 0);
+        assert_eq!(paced(1, &[40]).left, 128);
+        // 129 of them took 516 ns: 20 microseconds are 5,000.
+        assert_eq!(paced(1, &[40, 516]).left, 5_000);
+        assert_eq!(paced(0, &[40]).left, 0);
+        let mut pace = paced(0, &[40; 255]);
+        assert_eq!((pace.left, pace.skipped), (0, WORTH_A_TICK - 1));
+        pace = pace.after(Deadline::now(), 0, LONG);
+        assert_eq!(pace.left, 0);
+    }
+
+    #[test]
+    fn dear_iterations_and_those_of_a_standing_clock_all_look() {
+        assert_eq!(paced(1, &[DEAR]).left, 0);
+        assert_eq!(paced(1, &[40, 516, 5_001 * DEAR]).left, 0);
+        assert_eq!(paced(1, &[0, 0, 0]).left, 0);
+    }
+
+    #[test]
+    fn no_more_is_skipped_than_there_is_time_for() {
+        let now = Deadline::now();
+        let pace = Pace::new().after(now, 1, LONG);
+        assert_eq!(pace.after(now.later(100), 1, 700).left, 7);
+        assert_eq!(pace.after(now.later(100), 1, 0).left, 0);
+    }
+
+    /// What has been cheap so far may suddenly take its time.
+    #[test]
+    fn a_loop_whose_iterations_become_dear_looks_up_all_the_same() {
+        let request = Context::root("request", Budget::inherited());
+        let mut pace = Pace::new();
+        request.enter(|| {
+            let begun = Instant::now();
+            while pace.left < 100 && begun.elapsed() < Duration::from_secs(10) {
+                for _ in 0..10_000 {
+                    assert!(pace.checkpoint().is_none());
+                }
+            }
+            assert!(pace.left >= 100, "{pace:?}");
+            request.cancel(Cause::UserCancelled);
+            let steps = (0..100).take_while(|_| {
+                std::thread::sleep(Duration::from_millis(20));
+                pace.checkpoint().is_none()
+            });
+            // One, unless the machine is so busy that the thread which ticks gets no turn.
+            assert!(steps.count() <= 10);
+        });
+    }
+}
