@@ -260,7 +260,7 @@ impl<'a> Rewriter<'a> {
             }) => (None, body, label, loop_token.span),
             _ => return,
         };
-        let paced = self.paced;
+        let around = self.paced;
         if let Some(budget) = per_round {
             if let Some(outside) = outside {
                 self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
@@ -287,8 +287,8 @@ impl<'a> Rewriter<'a> {
         }
         let ours = self.rounds.leave(label.as_ref());
         *label = label.take().or(ours);
-        self.paced = paced;
-        if checked && !paced {
+        self.paced = around;
+        if checked && !around {
             self.with_pace(expr, token);
         }
     }
