@@ -127,7 +127,12 @@ async fn settle(tasks: u32) {
     }
 }
 
-fn crowd(tasks: u32, abandon: bool, spawn: impl Fn(&mut JoinSet<()>), end: impl FnOnce()) -> Crowd {
+fn crowd<T: Send + 'static>(
+    tasks: u32,
+    abandon: bool,
+    spawn: impl Fn(&mut JoinSet<T>),
+    end: impl FnOnce(),
+) -> Crowd {
     let runtime = runtime();
     let each = |took: Duration| took.as_nanos() as f64 / f64::from(tasks);
     let begun = Instant::now();
@@ -189,9 +194,8 @@ fn crowds(most: u32) {
     {
         for abandon in [false, true] {
             let request = deadline_runtime::Context::root("request", Budget::inherited());
-            let spawn = |set: &mut JoinSet<()>| {
-                let future = request.enter(waits);
-                set.spawn(async move { drop(future.await) });
+            let spawn = |set: &mut JoinSet<_>| {
+                set.spawn(request.enter(waits));
             };
             let ours = crowd(tasks, abandon, spawn, || {
                 let _ = request.cancel(Cause::UserCancelled);
@@ -216,10 +220,9 @@ fn crowds(most: u32) {
         .into_iter()
         .filter(|tasks| *tasks <= most)
     {
-        let spawn = |set: &mut JoinSet<()>| {
+        let spawn = |set: &mut JoinSet<_>| {
             let request = deadline_runtime::Context::root("request", Budget::new(LONG));
-            let future = request.enter(waits);
-            set.spawn(async move { drop(future.await) });
+            set.spawn(request.enter(waits));
         };
         let ours = crowd(tasks, true, spawn, || ());
         let spawn = |set: &mut JoinSet<()>| {

@@ -129,6 +129,10 @@ pub fn deadline(args: TokenStream, item: TokenStream) -> TokenStream {
 /// Each round begins by asking the context of the caller, and returns its stop. The return type must
 /// be able to carry it, like that of a function with [`#[deadline]`](macro@deadline).
 ///
+/// Where rounds take less than a microsecond not every one reads the clock. A stop is seen within one
+/// round if rounds cost what they have cost before (within 20 µs, if they are that short), and within one
+/// round and about a millisecond if they suddenly cost more. The loops of an `async fn` are no different.
+///
 /// ```
 /// use deadline_runtime::{Stopped, checkpoint};
 ///

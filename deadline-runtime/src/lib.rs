@@ -56,7 +56,8 @@
 //! reserve to answer anyway.
 //!
 //! * An await of a future that knows nothing of deadlines is not begun in a scope that is stopped.
-//! * A loop returns at its checkpoint between two iterations, also if it never gives its thread away.
+//! * A loop returns at its checkpoint between two iterations, also if it never gives its thread away: within one iteration, or 20 µs where
+//!   those are short; an iteration and about a millisecond where they suddenly take longer than before.
 //! * With `cleanup` each await hands the stop to the body itself, so that code after it can tidy up; `#[shield]` keeps one bounded await from
 //!   being cut.
 //! * The context is taken where a function is *called*, so `tokio::spawn(f(x))`, a `JoinSet` or a channel to another task keep it. Of two
@@ -144,8 +145,8 @@ pub mod __rt {
     };
     pub use crate::scope::{
         At, Carry, CarryBy, Fallback, Gate, Gated, Guard, HandsOut, Holds, Joining, Known, Later,
-        Limit, Limited, LimitedOrMissed, Meets, OnStop, Parent, Scoped, Settle, Shield, Spec,
-        checkpoint, gate, gate_later, guard, instead, returns, stop,
+        Limit, Limited, LimitedOrMissed, Meets, OnStop, Pace, Parent, Scoped, Settle, Shield, Spec,
+        gate, gate_later, guard, instead, returns, stop,
     };
 }
 

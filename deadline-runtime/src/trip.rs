@@ -62,3 +62,18 @@ pub(crate) fn tick() {
 /// Called at the checkpoints of loops.
 #[cfg(not(feature = "test-util"))]
 pub(crate) const fn tick() {}
+
+/// Whether a test has told the request of `frame` what its checkpoints do: none may then be left out.
+#[cfg(feature = "test-util")]
+pub(crate) fn is_set(frame: &crate::context::current::Frame) -> bool {
+    frame.node.as_ref().is_some_and(|node| {
+        let trip = node.trip();
+        trip.at.get().is_some() || trip.step.get().is_some()
+    })
+}
+
+/// Whether a test has told a request what its checkpoints do.
+#[cfg(not(feature = "test-util"))]
+pub(crate) const fn is_set(_: &crate::context::current::Frame) -> bool {
+    false
+}

@@ -262,7 +262,11 @@ async fn of_two_cancelled_requests_the_earlier_one_counts() {
             scoped!(Unbudgeted, "work", {
                 yield_now().await;
                 // What a checkpoint says once both are cancelled.
-                let _ = seen.send(common::rt::checkpoint().map(|stopped| stopped.cause()));
+                let _ = seen.send(
+                    common::rt::Pace::new()
+                        .checkpoint()
+                        .map(|stopped| stopped.cause()),
+                );
                 await_!(pending::<Forever>())
             })
         });

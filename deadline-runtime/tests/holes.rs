@@ -276,7 +276,7 @@ async fn a_local_set_inside_a_scope_leaks_nothing_to_its_tasks() {
     let local = LocalSet::new();
     let task = local.spawn_local(scoped!(Millis<30>, "unrelated", {
         tokio::time::sleep(ms(30)).await;
-        common::rt::checkpoint().map_or(Ok(()), Err)
+        common::rt::Pace::new().checkpoint().map_or(Ok(()), Err)
     }));
     let outcome: Result<(), Stopped> = scoped!(Millis<100>, "outer", {
         local.run_until(tokio::time::sleep(ms(60))).await;
@@ -414,9 +414,11 @@ fn a_thread_that_is_ending() {
             let made = scoped!(Millis<40>, "late", { Ok::<(), Stopped>(()) });
             drop(made);
             let entered = Context::none().enter(|| 7);
-            let _ = self
-                .1
-                .send((none, common::rt::checkpoint().is_none(), entered));
+            let _ = self.1.send((
+                none,
+                common::rt::Pace::new().checkpoint().is_none(),
+                entered,
+            ));
         }
     }
     let (send, receive) = mpsc::channel();

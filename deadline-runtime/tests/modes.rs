@@ -7,7 +7,7 @@ mod common;
 use std::future::ready;
 
 use common::ms;
-use common::rt::{Limit, Settle as _, Shield, Spec, checkpoint, guard};
+use common::rt::{Limit, Pace, Settle as _, Shield, Spec, guard};
 use deadline_runtime::{
     Budget, Cause, Context, Millis, Mode, Outcome, Stopped, Unbudgeted, timeout,
 };
@@ -72,7 +72,7 @@ async fn everything(cx: &Context) -> Vec<(&'static str, bool)> {
             };
             inside.push(("shield", shielded.is_ok()));
             inside.push(("timeout", timeout(ms(9), sleep(ms(3))).await.is_ok()));
-            inside.push(("checkpoint", checkpoint().is_none()));
+            inside.push(("checkpoint", Pace::new().checkpoint().is_none()));
             inside.push(("guard", guard(sleep(ms(3))).await.is_ok()));
             let required = scoped!(Unbudgeted, "required".parent_required(), {
                 Ok::<u8, Stopped>(1)

@@ -210,7 +210,7 @@ async fn a_running_scope_that_moves_into_another_request_is_bound_by_its_cancel(
         let make = || {
             scoped!(Unbudgeted, "work", {
                 loop {
-                    if let Some(stopped) = common::rt::checkpoint() {
+                    if let Some(stopped) = common::rt::Pace::new().checkpoint() {
                         return Err::<(), _>(stopped);
                     }
                     yield_now().await;
@@ -262,7 +262,7 @@ async fn an_explicit_parent_binds_beside_the_polling_scope() {
     let polling = request.child(ms(300));
     let mut run = pin!(polling.run(scoped_under!(explicit, Unbudgeted, "work", {
         loop {
-            if let Some(stopped) = common::rt::checkpoint() {
+            if let Some(stopped) = common::rt::Pace::new().checkpoint() {
                 return Err::<(), _>(stopped);
             }
             yield_now().await;
@@ -311,7 +311,7 @@ async fn a_context_asked_for_late_still_stops_what_already_runs() {
         let inner = tokio::spawn(scoped!(Unbudgeted, "inner", {
             let mut spun = Box::pin(scoped!(Unbudgeted, "spun", {
                 loop {
-                    if let Some(stopped) = common::rt::checkpoint() {
+                    if let Some(stopped) = common::rt::Pace::new().checkpoint() {
                         return Err::<(), _>(stopped);
                     }
                     sleep(ms(1)).await;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use deadline_runtime::__rt::{
-    Limit, Scoped, Settle as _, Shield, Spec, checkpoint, gate_later, uncounted,
+    Limit, Pace, Scoped, Settle as _, Shield, Spec, gate_later, uncounted,
 };
 use deadline_runtime::{
     Budget, Budgeted, Cause, Context, Millis, Phase, Stopped, Unbudgeted, timeout,
@@ -213,7 +213,7 @@ async fn a_loop_that_never_yields_stops_at_its_checkpoint() {
     let start = std::time::Instant::now();
     let outcome: Result<(), Stopped> = scoped!(Millis<20>, "crunch", {
         loop {
-            if let Some(stopped) = checkpoint() {
+            if let Some(stopped) = Pace::new().checkpoint() {
                 return Err(stopped);
             }
             std::hint::spin_loop();

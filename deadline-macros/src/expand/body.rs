@@ -59,6 +59,7 @@ pub(super) fn rewrite(
         cover: Vec::new(),
         later: Later::in_body(body),
         rounds: Rounds::default(),
+        paced: false,
         needs: Rewritten::default(),
     };
     rewriter.visit_block_mut(body);
@@ -73,6 +74,8 @@ pub(super) struct Rewriter<'a> {
     cover: Vec<Cover<'a>>,
     later: Later,
     pub(super) rounds: Rounds,
+    /// Whether a variable `pace` is in scope: that of the outermost loop.
+    paced: bool,
     needs: Rewritten,
 }
 
@@ -204,18 +207,27 @@ impl<'a> Rewriter<'a> {
 
     // Input:   loop { BODY }
     // Output:  loop {
-    //              if let Some(stopped) = checkpoint() { return STOP; }
+    //              if let Some(stopped) = pace.checkpoint() { return STOP; }
     //              BODY
     //          }
     fn checkpoint(&self, body: &mut Block, token: Span) {
         let span = Span::mixed_site().located_at(token);
-        let private = self.scope.runtime.private(span);
         let leave = stop::leave(self.scope, span);
         let checkpoint = quote_spanned! {span=>
-            if let ::core::option::Option::Some(stopped) = #private::checkpoint() { #leave }
+            if let ::core::option::Option::Some(stopped) = pace.checkpoint() { #leave }
         };
         body.stmts
             .insert(0, Stmt::Expr(Expr::Verbatim(checkpoint), None));
+    }
+
+    // Output:  { let mut pace = Pace::new(); LOOP }
+    fn with_pace(&self, expr: &mut Expr, token: Span) {
+        let span = Span::mixed_site().located_at(token);
+        let private = self.scope.runtime.private(span);
+        statements::enclose(
+            expr,
+            &quote_spanned!(span=> let mut pace = #private::Pace::new();),
+        );
     }
 
     /// A loop whose marks have been taken, `placed` among them.
@@ -248,6 +260,7 @@ impl<'a> Rewriter<'a> {
             }) => (None, body, label, loop_token.span),
             _ => return,
         };
+        let around = self.paced;
         if let Some(budget) = per_round {
             if let Some(outside) = outside {
                 self.under(Cover::Nothing, |rewriter| rewriter.visit_expr_mut(outside));
@@ -255,6 +268,7 @@ impl<'a> Rewriter<'a> {
             let start = statements::start(self, &budget.amount, &names::first_called_in(body));
             let cover = Cover::Limit(statements::fallback(self, budget));
             self.rounds.enter(label.as_ref(), token);
+            self.paced |= checked;
             self.under(cover, |rewriter| rewriter.visit_block_mut(body));
             if checked {
                 self.checkpoint(body, token);
@@ -265,6 +279,7 @@ impl<'a> Rewriter<'a> {
                 self.visit_expr_mut(outside);
             }
             self.rounds.enter(label.as_ref(), token);
+            self.paced |= checked;
             self.visit_block_mut(body);
             if checked {
                 self.checkpoint(body, token);
@@ -272,13 +287,20 @@ impl<'a> Rewriter<'a> {
         }
         let ours = self.rounds.leave(label.as_ref());
         *label = label.take().or(ours);
+        self.paced = around;
+        if checked && !around {
+            self.with_pace(expr, token);
+        }
     }
 
     fn arguments(&mut self, mac: &mut Macro) {
         if let Some(mut arguments) = Arguments::read(mac) {
+            // What the macro does with them is not known: not even whether two of them are in use at once.
+            let paced = std::mem::take(&mut self.paced);
             arguments
                 .iter_mut()
                 .for_each(|argument| self.visit_expr_mut(argument));
+            self.paced = paced;
             mac.tokens = arguments.into_tokens();
         }
     }

@@ -8,7 +8,7 @@ use crate::parse::amount::Amount;
 use crate::parse::statement::{Budget, Statement};
 use crate::parse::statements::Placed;
 use proc_macro2::{Span, TokenStream};
-use quote::quote_spanned;
+use quote::{ToTokens as _, quote_spanned};
 use syn::visit_mut::VisitMut as _;
 use syn::{Attribute, Expr, ExprMacro, Local, Stmt, StmtMacro};
 
@@ -169,12 +169,17 @@ impl<'a> Covering<'a> {
             if budget.fallback.is_some() {
                 labelled(rewriter, expr, start);
             } else {
-                let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
-                let attrs = attributes(expr);
-                *expr = block(attrs, quote_spanned!(span=> { #start #expr }), expr);
+                enclose(expr, &start.to_token_stream());
             }
         }
     }
+}
+
+/// A block of its own for the expression and what begins in front of it.
+pub(super) fn enclose(expr: &mut Expr, start: &TokenStream) {
+    let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
+    let attrs = attributes(expr);
+    *expr = block(attrs, quote_spanned!(span=> { #start #expr }), expr);
 }
 
 /// The fallback as it may stand inside the labelled block.

@@ -15,9 +15,12 @@ use syn::{Expr, ItemFn, Stmt};
 //
 // Output:
 //     fn sum(rows: &[Row]) -> Result<u64, Error> {
-//         for row in rows {
-//             if let Some(stopped) = checkpoint() { return stop(stopped); }
-//             …
+//         {
+//             let mut pace = Pace::new();
+//             for row in rows {
+//                 if let Some(stopped) = pace.checkpoint() { return stop(stopped); }
+//                 …
+//             }
 //         }
 //     }
 pub(crate) fn function(mut item: ItemFn, scope: &Scope, statements: &[Placed]) -> TokenStream {

@@ -16,11 +16,14 @@ pub fn import(
             }
             {
                 let mut rows = 0;
-                for page in pages {
-                    if let Some(stopped) = rt::checkpoint() {
-                        return rt::stop::<Result<u64, AppError>>(stopped);
+                {
+                    let mut pace = rt::Pace::new();
+                    for page in pages {
+                        if let Some(stopped) = pace.checkpoint() {
+                            return rt::stop::<Result<u64, AppError>>(stopped);
+                        }
+                        rows += rt::gate(call_0, store(page), &call_0).await?;
                     }
-                    rows += rt::gate(call_0, store(page), &call_0).await?;
                 }
                 while rows % 2 == 1 {
                     rows -= 1;

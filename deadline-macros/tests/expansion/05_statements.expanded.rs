@@ -51,19 +51,22 @@ pub fn dashboard(
                         return rt::stop::<Result<Dashboard, AppError>>(stopped);
                     }
                 };
-                for order in &orders {
-                    let limit = rt::Limit::start(const {
-                        &rt::Spec::<deadline::Millis<20>>::new("enrich")
-                    });
-                    if let Some(stopped) = rt::checkpoint() {
-                        return rt::stop::<Result<Dashboard, AppError>>(stopped);
-                    }
-                    match limit.run(enrich(order)).await {
-                        Ok(value) => value,
-                        Err(stopped) => {
+                {
+                    let mut pace = rt::Pace::new();
+                    for order in &orders {
+                        let limit = rt::Limit::start(const {
+                            &rt::Spec::<deadline::Millis<20>>::new("enrich")
+                        });
+                        if let Some(stopped) = pace.checkpoint() {
                             return rt::stop::<Result<Dashboard, AppError>>(stopped);
                         }
-                    }?;
+                        match limit.run(enrich(order)).await {
+                            Ok(value) => value,
+                            Err(stopped) => {
+                                return rt::stop::<Result<Dashboard, AppError>>(stopped);
+                            }
+                        }?;
+                    }
                 }
                 Ok(Dashboard::new(profile, orders, news, offers))
             }

@@ -14,14 +14,17 @@ pub fn weather(
             }
             {
                 let mut weather = Weather::default();
-                for place in places {
-                    if let Some(stopped) = rt::checkpoint() {
-                        return rt::instead(
-                            stopped,
-                            |stopped| Weather::unknown(stopped.cause()),
-                        );
+                {
+                    let mut pace = rt::Pace::new();
+                    for place in places {
+                        if let Some(stopped) = pace.checkpoint() {
+                            return rt::instead(
+                                stopped,
+                                |stopped| Weather::unknown(stopped.cause()),
+                            );
+                        }
+                        weather.add(rt::gate(call_0, forecast(place), &call_0).await);
                     }
-                    weather.add(rt::gate(call_0, forecast(place), &call_0).await);
                 }
                 weather
             }

@@ -3,11 +3,14 @@ pub fn total(rows: &[Row]) -> Result<u64, AppError> {
         "0.1.0"
     }
     let mut total = 0;
-    for row in rows {
-        if let Some(stopped) = rt::checkpoint() {
-            return rt::stop::<Result<u64, AppError>>(stopped);
+    {
+        let mut pace = rt::Pace::new();
+        for row in rows {
+            if let Some(stopped) = pace.checkpoint() {
+                return rt::stop::<Result<u64, AppError>>(stopped);
+            }
+            total += row.amount()?;
         }
-        total += row.amount()?;
     }
     Ok(total)
 }

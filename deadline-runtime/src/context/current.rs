@@ -19,7 +19,7 @@ use std::task::Waker;
 use tokio::task::Id;
 
 use super::mode::Mode;
-use super::node::{Limits, Node, Request, Seed};
+use super::node::{Limits, Node, Seed};
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase, Stopped};
 use crate::time::Deadline;
@@ -385,7 +385,7 @@ impl Frame {
             Some(ref node) => node,
             None => {
                 self.owns_node = true;
-                let node = Node::root(self.seed(), Request::default());
+                let node = Node::root(self.seed(), None);
                 self.node.insert(node)
             }
         }

@@ -10,7 +10,7 @@ use std::task::{Wake, Waker};
 use loom::thread;
 
 use super::mode::Mode;
-use super::node::{Limits, Node, Request, Seed};
+use super::node::{Limits, Node, Seed};
 use super::signal::{Place, Signal};
 use crate::scope::Operation;
 use crate::stop::Cause;
@@ -151,7 +151,7 @@ fn cause_of(node: &Node) -> Option<Cause> {
 #[test]
 fn loom_a_child_born_during_the_cancel_is_cancelled() {
     loom::model(|| {
-        let parent = Node::root(seed(), Request::default());
+        let parent = Node::root(seed(), None);
         let canceller = thread::spawn({
             let parent = parent.clone();
             move || parent.cancel(Cause::Shutdown)
@@ -167,7 +167,7 @@ fn loom_a_child_born_during_the_cancel_is_cancelled() {
 #[test]
 fn loom_each_has_one_cause_and_those_below_one_of_the_two() {
     loom::model(|| {
-        let parent = Node::root(seed(), Request::default());
+        let parent = Node::root(seed(), None);
         let child = Node::child(&parent, seed());
         let grandchild = Node::child(&child, seed());
         let canceller = thread::spawn({
@@ -190,7 +190,7 @@ fn loom_each_has_one_cause_and_those_below_one_of_the_two() {
 #[test]
 fn loom_a_child_dropped_during_the_cancel_leaves_the_list() {
     loom::model(|| {
-        let parent = Node::root(seed(), Request::default());
+        let parent = Node::root(seed(), None);
         let child = Node::child(&parent, seed());
         let grandchild = Node::child(&child, seed());
         drop(child);

@@ -59,11 +59,19 @@ pub(crate) struct Node {
     pub(crate) over: AtomicBool,
     /// How many scopes run under it, where it was made by hand.
     pub(crate) runs: AtomicUsize,
+    /// What the request is in the middle of, where it came over HTTP.
+    #[cfg(feature = "http")]
+    pub(crate) stage: std::sync::atomic::AtomicU8,
     /// Until when what is below it may tidy up, once that is being ended; zero before.
     closing: AtomicU64,
     /// Tasks and hooks, if there ever were any.
     pub(crate) attached: OnceLock<Box<dyn HasParts>>,
-    request: Request,
+    /// On a root, and only if there is anything to say.
+    request: OnceLock<Box<Request>>,
+    /// When the request's own scope ended; zero before.
+    ended: AtomicU64,
+    /// The event of its end has been sent.
+    told: AtomicBool,
     parent: Option<Arc<Node>>,
     /// Its key in the parent's list.
     key: usize,
@@ -97,7 +105,7 @@ impl Limits {
     }
 }
 
-/// What belongs to the request as a whole; filled on its root only.
+/// What belongs to the request as a whole. Boxed, on its root only: contexts are many.
 #[derive(Default)]
 pub(crate) struct Request {
     pub(crate) id: Option<Arc<str>>,
@@ -105,9 +113,7 @@ pub(crate) struct Request {
     pub(crate) report: bool,
     /// Budgets by operation name.
     pub(crate) overrides: Option<Arc<Table>>,
-    pub(crate) records: OnceLock<Box<Records>>,
-    /// When the request's own scope ended.
-    pub(crate) ended: OnceLock<Deadline>,
+    pub(crate) records: Records,
     /// The request that a shield, critical work or a hook belongs to: what happens there is recorded here.
     pub(crate) within: Option<Arc<Node>>,
     /// It is work that a request left behind, not a request.
@@ -118,9 +124,7 @@ pub(crate) struct Request {
     /// The hooks of stopped scopes.
     pub(crate) due: OnceLock<Box<dyn HasQueue>>,
     /// Slots that were taken for it, if they are still held.
-    pub(crate) slots: OnceLock<Mutex<Vec<Weak<Held>>>>,
-    /// The event of its end has been sent.
-    pub(crate) told: AtomicBool,
+    pub(crate) slots: Mutex<Vec<Weak<Held>>>,
 }
 
 impl Request {
@@ -128,8 +132,8 @@ impl Request {
     pub(crate) fn within(node: &Arc<Node>) -> Self {
         let root = node.recording_root();
         Self {
-            id: root.request.id.clone(),
-            overrides: root.request.overrides.clone(),
+            id: root.request_id(),
+            overrides: root.overrides().cloned(),
             within: Some(root.clone()),
             ..Self::default()
         }
@@ -158,7 +162,7 @@ pub(crate) struct Seed {
 }
 
 impl Node {
-    pub(crate) fn root(seed: Seed, request: Request) -> Arc<Self> {
+    pub(crate) fn root(seed: Seed, request: Option<Box<Request>>) -> Arc<Self> {
         Arc::new(Self::build(seed, request, None, 0))
     }
 
@@ -167,12 +171,7 @@ impl Node {
             let mut children = parent.children();
             let entry = children.vacant_entry();
             let key = entry.key();
-            let child = Arc::new(Self::build(
-                seed,
-                Request::default(),
-                Some(parent.clone()),
-                key,
-            ));
+            let child = Arc::new(Self::build(seed, None, Some(parent.clone()), key));
             entry.insert(Arc::downgrade(&child));
             child
         };
@@ -183,7 +182,12 @@ impl Node {
         child
     }
 
-    fn build(seed: Seed, request: Request, parent: Option<Arc<Self>>, key: usize) -> Self {
+    fn build(
+        seed: Seed,
+        request: Option<Box<Request>>,
+        parent: Option<Arc<Self>>,
+        key: usize,
+    ) -> Self {
         let Seed {
             operation,
             limits,
@@ -194,11 +198,17 @@ impl Node {
             depth,
             of_scope,
         } = seed;
-        let around = parent.as_ref().or(request.within.as_ref());
-        let reports = request.report || around.is_some_and(|node| node.reports);
-        let overridden = request.overrides.is_some() || around.is_some_and(|node| node.overridden);
+        let own_request = request.as_deref();
+        let within = own_request.and_then(|request| request.within.as_ref());
+        let around = parent.as_ref().or(within);
+        let says = |what: fn(&Request) -> bool| own_request.is_some_and(what);
+        let reports = says(|request| request.report) || around.is_some_and(|node| node.reports);
+        let overridden = says(|request| request.overrides.is_some())
+            || around.is_some_and(|node| node.overridden);
         let attempt = around.map_or(0, |node| node.attempt.load(Ordering::Relaxed));
-        let tracked = request.tracker.is_some() || around.is_some_and(|node| node.tracked);
+        let tracked =
+            says(|request| request.tracker.is_some()) || around.is_some_and(|node| node.tracked);
+        let request = request.map_or_else(OnceLock::new, OnceLock::from);
         Self {
             operation,
             limits,
@@ -217,9 +227,13 @@ impl Node {
             tracked,
             over: AtomicBool::new(false),
             runs: AtomicUsize::new(0),
+            #[cfg(feature = "http")]
+            stage: std::sync::atomic::AtomicU8::new(0),
             closing: AtomicU64::new(0),
             attached: OnceLock::new(),
             request,
+            ended: AtomicU64::new(0),
+            told: AtomicBool::new(false),
             parent,
             key,
             children: Mutex::default(),
@@ -301,7 +315,7 @@ impl Node {
     }
 
     pub(crate) fn overrides(self: &Arc<Self>) -> Option<&Arc<Table>> {
-        self.root_of().request.overrides.as_ref()
+        self.root_of().request.get()?.overrides.as_ref()
     }
 
     pub(crate) fn attempt(&self) -> Option<NonZeroU32> {
@@ -314,37 +328,40 @@ impl Node {
     }
 
     pub(crate) fn request_id(self: &Arc<Self>) -> Option<Arc<str>> {
-        self.root_of().request.id.clone()
+        self.root_of().request.get()?.id.clone()
     }
 
     pub(crate) fn records(self: &Arc<Self>) -> &Records {
-        let root = self.recording_root();
-        root.request.records.get_or_init(Box::default)
+        &self
+            .recording_root()
+            .request
+            .get_or_init(Box::default)
+            .records
     }
 
     pub(crate) fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
         let root = self.root_of();
-        root.request.within.as_ref().unwrap_or(root)
+        let within = root
+            .request
+            .get()
+            .and_then(|request| request.within.as_ref());
+        within.unwrap_or(root)
     }
 
     /// What the request starts from now on takes up this slot as well.
     pub(crate) fn keep(self: &Arc<Self>, slot: &Kept) {
-        let slots = self
-            .recording_root()
-            .request
-            .slots
-            .get_or_init(Mutex::default);
-        let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = self.recording_root().request.get_or_init(Box::default);
+        let mut slots = request.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.retain(|slot| slot.strong_count() > 0);
         slots.push(Arc::downgrade(slot));
     }
 
     /// The slots that its request takes up.
     pub(crate) fn kept(self: &Arc<Self>) -> Vec<Kept> {
-        let Some(slots) = self.recording_root().request.slots.get() else {
+        let Some(request) = self.recording_root().request.get() else {
             return Vec::new();
         };
-        let slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = request.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -361,24 +378,26 @@ impl Node {
 
     /// Whether it is work that a request left behind.
     pub(crate) fn is_background(self: &Arc<Self>) -> bool {
-        self.root_of().request.is_background
+        let request = self.root_of().request.get();
+        request.is_some_and(|request| request.is_background)
     }
 
     pub(crate) fn tracker(self: &Arc<Self>) -> Option<&Tracker> {
         if !self.tracked {
             return None;
         }
-        self.recording_root().request.tracker.as_ref()
+        self.recording_root().request.get()?.tracker.as_ref()
     }
 
     pub(crate) fn grace(self: &Arc<Self>) -> Duration {
-        self.recording_root().request.grace.unwrap_or(GRACE)
+        let request = self.recording_root().request.get();
+        request.and_then(|request| request.grace).unwrap_or(GRACE)
     }
 
     /// The hooks that are due in this request.
     pub(crate) fn due(self: &Arc<Self>) -> &dyn HasQueue {
-        let due = &self.recording_root().request.due;
-        &**due.get_or_init(|| Box::<Due>::default())
+        let request = self.recording_root().request.get_or_init(Box::default);
+        &**request.due.get_or_init(|| Box::<Due>::default())
     }
 
     /// What is below this node is being ended, until then.
@@ -420,7 +439,12 @@ impl Node {
 
     /// The outermost scope is over, and with it the request.
     pub(crate) fn ended(self: &Arc<Self>, now: Deadline) {
-        let _ = self.root_of().request.ended.set(now);
+        let _ = self.root_of().ended.compare_exchange(
+            0,
+            now.to_bits(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 
     /// The records, if somebody wants scopes to be recorded.
@@ -451,14 +475,14 @@ impl Node {
 
     /// Takes the noted stop out, so that one which is noted next is known to be of what runs next.
     pub(crate) fn take_noted(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
-        let records = self.recording_root().request.records.get()?;
+        let records = &self.recording_root().request.get()?.records;
         records.with(|all| all.stop.take())
     }
 
     /// Puts it back, in the place of what has been noted since.
     pub(crate) fn renote(self: &Arc<Self>, noted: Option<(Brief, Deadline)>) {
-        if let Some(records) = self.recording_root().request.records.get() {
-            records.with(|all| all.stop = noted);
+        if let Some(request) = self.recording_root().request.get() {
+            request.records.with(|all| all.stop = noted);
         }
     }
 
@@ -474,7 +498,7 @@ impl Node {
 
     /// The stop that became an error and has not been replaced by a fallback, and when it did.
     pub(crate) fn noted_stop(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
-        let records = self.recording_root().request.records.get()?;
+        let records = &self.recording_root().request.get()?.records;
         records.with(|all| all.stop)
     }
 
@@ -493,21 +517,16 @@ impl Node {
 
     /// True once.
     pub(crate) fn first_to_tell(self: &Arc<Self>) -> bool {
-        let told = &self.recording_root().request.told;
-        !told.swap(true, Ordering::Relaxed)
+        !self.recording_root().told.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
         let root = self.recording_root();
-        let now = root
-            .request
-            .ended
-            .get()
-            .copied()
-            .unwrap_or_else(Deadline::now);
+        let ended = Deadline::from_bits(root.ended.load(Ordering::Relaxed));
+        let now = ended.unwrap_or_else(Deadline::now);
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,
-            request_id: root.request.id.clone(),
+            request_id: root.request_id(),
             elapsed: now.since(root.started),
             granted: root.limits.hard.map(|hard| hard.since(root.started)),
             cause: root.signal.get().map(|(cause, _)| cause),

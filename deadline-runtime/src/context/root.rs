@@ -172,7 +172,7 @@ impl RootBuilder {
             is_background: self.background,
             ..Request::default()
         };
-        let node = Node::root(seed, request);
+        let node = Node::root(seed, Some(Box::new(request)));
         if let Some(attempt) = self.attempt {
             node.set_attempt(attempt);
         }

@@ -4,6 +4,7 @@
 //! order a waiter can see that it was cancelled and find no cause. The flag and the cause are one atomic here,
 //! so that they cannot be seen apart; the instant is written before it.
 
+use std::num::NonZeroUsize;
 use std::sync::PoisonError;
 use std::task::Waker;
 
@@ -30,24 +31,24 @@ struct Waiters {
 }
 
 impl Waiters {
-    fn insert(&mut self, waker: Waker) -> usize {
+    fn insert(&mut self, waker: Waker) -> NonZeroUsize {
         if self.first.is_none() {
             self.first = Some(waker);
-            0
+            NonZeroUsize::MIN
         } else {
-            self.more.insert(waker) + 1
+            NonZeroUsize::MIN.saturating_add(self.more.insert(waker) + 1)
         }
     }
 
-    fn get_mut(&mut self, key: usize) -> Option<&mut Waker> {
-        match key.checked_sub(1) {
+    fn get_mut(&mut self, key: NonZeroUsize) -> Option<&mut Waker> {
+        match (key.get() - 1).checked_sub(1) {
             None => self.first.as_mut(),
             Some(key) => self.more.get_mut(key),
         }
     }
 
-    fn remove(&mut self, key: usize) -> Option<Waker> {
-        match key.checked_sub(1) {
+    fn remove(&mut self, key: NonZeroUsize) -> Option<Waker> {
+        match (key.get() - 1).checked_sub(1) {
             None => self.first.take(),
             Some(key) => self.more.try_remove(key),
         }
@@ -57,7 +58,7 @@ impl Waiters {
 /// A place among the waiters of one signal.
 #[derive(Default)]
 pub(crate) struct Place {
-    key: Option<usize>,
+    key: Option<NonZeroUsize>,
     waker: Option<Waker>,
 }
 

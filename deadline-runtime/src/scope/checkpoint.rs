@@ -1,34 +1,9 @@
 //! What the expansion calls where it returns early.
 
-use std::panic::Location;
-
 use super::state::State;
 use crate::context::Missing;
 use crate::context::current;
-use crate::stop::{FromStopped, Phase, Stopped};
-use crate::time::Deadline;
-
-/// The stop of the running scope, if it is stopped; `None` outside any scope.
-///
-/// Reads the clock itself: in a loop that never gives its thread away no timer fires.
-#[track_caller]
-#[must_use]
-pub fn checkpoint() -> Option<Stopped> {
-    at(Location::caller())
-}
-
-fn at(location: &'static Location<'static>) -> Option<Stopped> {
-    crate::trip::tick();
-    crate::trip::count();
-    current::with_below(|frame, below| {
-        let cause = frame.stopped(Deadline::now)?;
-        let now = Deadline::now();
-        let stopped = frame.stop_error(cause, Phase::Compute, now, location, frame.path(&below));
-        frame.note_stop(&stopped);
-        Some(stopped)
-    })
-    .flatten()
-}
+use crate::stop::{FromStopped, Stopped};
 
 /// The return value of a stopped function.
 #[must_use]

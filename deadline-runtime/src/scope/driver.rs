@@ -21,24 +21,32 @@ pin_project! {
         #[pin]
         timer: Timer,
         own: Watch,
-        also: Watch,
-        // What is inside and polled with other wakers is not polled whenever this scope is: what it said counts
-        // until it takes it back.
-        holders: u32,
-        held: Option<Deadline>,
-        // Whose limit the scope's end is, where that is not its node's.
-        limit: Option<Limit>,
-        // The end of the scope's cleanup.
-        tidy_until: Option<Deadline>,
+        rest: Option<Box<Rest>>,
     }
 
     impl PinnedDrop for Driver {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             this.own.leave();
-            this.also.leave();
+            if let Some(rest) = this.rest {
+                rest.also.leave();
+            }
         }
     }
+}
+
+/// What hardly any scope needs, so that a million that wait take up less.
+#[derive(Default)]
+struct Rest {
+    also: Watch,
+    /// What is inside and polled with other wakers is not polled whenever this scope is: what it said counts
+    /// until it takes it back.
+    holders: u32,
+    held: Option<Deadline>,
+    /// Whose limit the scope's end is, where that is not its node's.
+    limit: Option<Limit>,
+    /// The end of the scope's cleanup.
+    tidy_until: Option<Deadline>,
 }
 
 /// A node whose cancel is waited for.
@@ -63,7 +71,11 @@ impl Driver {
         let this = self.project();
         // Neither has a node, mostly.
         let own = (own.is_some() || this.own.node.is_some()) && this.own.wait(own, cx);
-        let also = (also.is_some() || this.also.node.is_some()) && this.also.wait(also, cx);
+        let also = match this.rest {
+            Some(rest) => rest.also.wait(also, cx),
+            None if also.is_some() => this.rest.insert(Box::default()).also.wait(also, cx),
+            None => false,
+        };
         if (own || also) && !noticed {
             // Cancelled between the test and the registration: come again at once.
             cx.waker().wake_by_ref();
@@ -72,34 +84,40 @@ impl Driver {
 
     /// Something inside holds until `until`, or no longer does.
     pub(super) fn note_holders(self: Pin<&mut Self>, change: i32, until: Option<Deadline>) {
-        let this = self.project();
-        *this.holders = this.holders.saturating_add_signed(change);
-        *this.held = if *this.holders == 0 {
+        let rest = self.rest();
+        rest.holders = rest.holders.saturating_add_signed(change);
+        rest.held = if rest.holders == 0 {
             None
         } else {
-            (*this.held).max(until)
+            rest.held.max(until)
         };
     }
 
     pub(super) fn held(&self) -> Option<Deadline> {
-        self.held
+        self.rest.as_ref()?.held
     }
 
     #[cfg(feature = "stream")]
     pub(super) fn set_limit(self: Pin<&mut Self>, limit: Option<Limit>) {
-        *self.project().limit = limit;
+        if limit.is_some() || self.rest.is_some() {
+            self.rest().limit = limit;
+        }
     }
 
     pub(super) fn limit(&self) -> Option<Limit> {
-        self.limit
+        self.rest.as_ref()?.limit
     }
 
     pub(super) fn tidy_until(self: Pin<&mut Self>, until: Deadline) {
-        *self.project().tidy_until = Some(until);
+        self.rest().tidy_until = Some(until);
     }
 
     pub(super) fn tidies_until(&self) -> Option<Deadline> {
-        self.tidy_until
+        self.rest.as_ref()?.tidy_until
+    }
+
+    fn rest(self: Pin<&mut Self>) -> &mut Rest {
+        self.project().rest.get_or_insert_default()
     }
 }
 

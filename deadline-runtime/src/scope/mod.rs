@@ -8,7 +8,7 @@
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
 //! * `series`: the scope of a stream, which yields many values.
-//! * [`gate`], [`mod@guard`], [`mod@checkpoint`]: where a running body meets a stop.
+//! * [`gate`], [`mod@guard`], [`pace`]: where a running body meets a stop; [`mod@checkpoint`] is what it then returns.
 
 mod admission;
 mod alarm;
@@ -21,6 +21,7 @@ mod life;
 mod limit;
 mod operation;
 mod outcome;
+mod pace;
 mod pending;
 mod run;
 mod scoped;
@@ -30,7 +31,7 @@ mod shield;
 mod state;
 mod timer;
 
-pub use self::checkpoint::{checkpoint, instead, returns, stop};
+pub use self::checkpoint::{instead, returns, stop};
 pub(crate) use self::driver::Driver;
 pub use self::gate::{At, Gate, Gated, Known, Later, Meets, gate, gate_later};
 pub use self::guard::{Guard, guard};
@@ -38,6 +39,7 @@ pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub(crate) use self::operation::Operation;
 pub use self::operation::Spec;
 pub(crate) use self::outcome::TARGET;
+pub use self::pace::Pace;
 pub(crate) use self::run::Attended;
 pub use self::run::Run;
 pub use self::scoped::{

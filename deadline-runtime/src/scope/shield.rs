@@ -31,14 +31,13 @@ impl Shield {
         let started = Deadline::now();
         let around = current::with(|frame| {
             let request = if frame.is_none() {
-                Request::default()
+                None
             } else {
-                Request::within(frame.node())
+                Some(Box::new(Request::within(frame.node())))
             };
             (frame.limits.hard, frame.mode, frame.depth, request)
         });
-        let (hard, mode, depth, request) =
-            around.unwrap_or_else(|| (None, Mode::Enforce, 0, Request::default()));
+        let (hard, mode, depth, request) = around.unwrap_or_else(|| (None, Mode::Enforce, 0, None));
         let granted = operation
             .budget
             .granted(hard.map(|hard| hard.since(started)));

@@ -21,10 +21,20 @@ pin_project! {
     #[derive(Default)]
     pub(crate) struct Timer {
         #[pin]
-        sleep: Option<Sleep>,
-        alarm: Option<Alarm>,
+        kind: Kind,
         at: Option<Deadline>,
         made_in: Home,
+    }
+}
+
+pin_project! {
+    #[derive(Default)]
+    #[project = KindProj]
+    enum Kind {
+        #[default]
+        Unset,
+        Tokios { #[pin] sleep: Sleep },
+        Ours { alarm: Alarm },
     }
 }
 
@@ -61,38 +71,40 @@ impl Timer {
         }
         let mut this = self.project();
         let earlier = this.at.is_some_and(|at| alarm < at);
-        if let Some(mut sleep) = this.sleep.as_mut().as_pin_mut() {
-            let mut polled = None;
-            if !earlier {
-                polled = poll(sleep.as_mut(), cx);
-            }
-            // Set for a later limit, or fired for an earlier one that is gone.
-            if earlier || polled == Some(Poll::Ready(())) {
-                *this.at = Some(alarm);
-                reset(sleep.as_mut(), alarm);
-                polled = poll(sleep, cx);
-            }
-            match polled {
-                Some(Poll::Pending) => return,
-                Some(Poll::Ready(())) => return cx.waker().wake_by_ref(),
-                None => {
-                    if this.made_in.runtime.is_some() {
-                        UNTIMED.set(this.made_in.runtime);
+        let set = match this.kind.as_mut().project() {
+            KindProj::Tokios { mut sleep } => {
+                let mut polled = None;
+                if !earlier {
+                    polled = poll(sleep.as_mut(), cx);
+                }
+                // Set for a later limit, or fired for an earlier one that is gone.
+                if earlier || polled == Some(Poll::Ready(())) {
+                    *this.at = Some(alarm);
+                    reset(sleep.as_mut(), alarm);
+                    polled = poll(sleep, cx);
+                }
+                match polled {
+                    Some(Poll::Pending) => return,
+                    Some(Poll::Ready(())) => return cx.waker().wake_by_ref(),
+                    None => {
+                        if this.made_in.runtime.is_some() {
+                            UNTIMED.set(this.made_in.runtime);
+                        }
+                        false
                     }
-                    this.sleep.set(None);
                 }
             }
-        }
-        let set = !earlier
-            && this
-                .alarm
-                .as_ref()
-                .is_some_and(|alarm| alarm.wake_with(cx.waker()));
+            KindProj::Ours { alarm } => !earlier && alarm.wake_with(cx.waker()),
+            KindProj::Unset => false,
+        };
         if !set {
             *this.at = Some(alarm);
-            *this.alarm = Alarm::set(alarm, cx.waker());
-            if this.alarm.is_none() {
-                cx.waker().wake_by_ref();
+            match Alarm::set(alarm, cx.waker()) {
+                Some(alarm) => this.kind.set(Kind::Ours { alarm }),
+                None => {
+                    this.kind.set(Kind::Unset);
+                    cx.waker().wake_by_ref();
+                }
             }
         }
     }
@@ -101,8 +113,7 @@ impl Timer {
         let mut this = self.project();
         *this.made_in = Home::here();
         *this.at = Some(alarm);
-        *this.alarm = None;
-        this.sleep.set(None);
+        this.kind.set(Kind::Unset);
         let timed = match UNTIMED.try_with(Cell::get).ok().flatten() {
             None => *this.made_in != Home::default(),
             Some(untimed) => runtime_id().is_some_and(|runtime| runtime != untimed),
@@ -112,10 +123,10 @@ impl Timer {
             let made = catch_unwind(AssertUnwindSafe(|| {
                 tokio::time::sleep_until(alarm.instant())
             }));
-            if made.is_err() {
-                UNTIMED.set(runtime_id());
+            match made {
+                Ok(sleep) => this.kind.set(Kind::Tokios { sleep }),
+                Err(_) => UNTIMED.set(runtime_id()),
             }
-            this.sleep.set(made.ok());
         }
     }
 

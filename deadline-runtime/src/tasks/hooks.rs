@@ -324,7 +324,7 @@ fn fresh(
         depth: 1,
         of_scope: false,
     };
-    Node::root(seed, Request::background(root))
+    Node::root(seed, Some(Box::new(Request::background(root))))
 }
 
 fn written_down(node: &Arc<Node>, name: &'static str, outcome: AfterStopOutcome) {

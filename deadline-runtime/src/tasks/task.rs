@@ -295,7 +295,7 @@ impl Context {
             depth: 1,
             of_scope: false,
         };
-        let request = self.node().map(Request::background).unwrap_or_default();
+        let request = self.node().map(Request::background).map(Box::new);
         let node = Node::root(seed, request);
         let context = Self::from_node(node.clone());
         let (handle, result) = oneshot::channel();

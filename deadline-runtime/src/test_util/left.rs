@@ -24,6 +24,9 @@ pub fn registered(context: &Context) -> Registered {
 }
 
 /// How many checkpoints the request of `context` has passed: the range of `n` for [`run_stopped_at`](super::run_stopped_at).
+///
+/// All of them, where the clock is paused. On one that runs a loop does not look at every iteration, and those at which it
+/// did not are not counted.
 #[must_use]
 pub fn checkpoints_passed(context: &Context) -> usize {
     context.node().map_or(0, |node| node.trip().passed())

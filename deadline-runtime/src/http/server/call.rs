@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use ::http::Request;
@@ -16,7 +15,7 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
-        progress: Arc<Progress>,
+        progress: Progress,
         #[pin]
         state: State<S, Request<B>, S::Future>,
     }
@@ -35,7 +34,7 @@ impl<S, B> Call<S, B>
 where
     S: Service<Request<B>>,
 {
-    pub(super) fn new(service: S, request: Request<B>, progress: Arc<Progress>) -> Self {
+    pub(super) fn new(service: S, request: Request<B>, progress: Progress) -> Self {
         Self {
             progress,
             state: State::Waiting {

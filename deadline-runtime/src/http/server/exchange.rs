@@ -57,7 +57,7 @@ pub(super) struct Exchange {
     pub(super) cx: Context,
     /// Of a stream: the context of its head, which what its handler has spawned still has.
     head: Option<Context>,
-    pub(super) progress: Arc<Progress>,
+    pub(super) progress: Progress,
     /// The context of a layer further out.
     outer: Option<Context>,
     pub(super) terms: Terms,
@@ -84,10 +84,10 @@ impl Exchange {
     ) -> Self {
         Self {
             open: cx.mode() != Mode::Off,
+            progress: Progress::of(&cx),
             shared,
             cx,
             head: None,
-            progress: Arc::default(),
             outer,
             terms,
             over: None,
@@ -288,7 +288,9 @@ impl Exchange {
 
     /// There is a head; what follows is its body.
     pub(super) fn headed(&mut self) {
-        self.over = past(self.end_of_work());
+        if !self.enforces() {
+            self.over = past(self.end_of_work());
+        }
         self.progress.enter(Stage::ResponseBody);
     }
 

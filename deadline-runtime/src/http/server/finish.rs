@@ -137,7 +137,7 @@ fn apart(outer: &Context) -> Context {
         depth: node.depth,
         of_scope: false,
     };
-    Context::from_node(Node::root(seed, OfRequest::within(node)))
+    Context::from_node(Node::root(seed, Some(Box::new(OfRequest::within(node)))))
 }
 
 /// One task in the count, however it ends.

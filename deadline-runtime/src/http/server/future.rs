@@ -146,7 +146,8 @@ fn answered<B: Body<Data = Bytes>>(
         exchange.finish();
         return with_request(response.map(ResponseBody::free));
     }
-    let length = declared_length(&response);
+    let length = response.body().size_hint().exact();
+    let length = length.or_else(|| declared_length(&response));
     let ending = Ending::of(&mut exchange, &response);
     // That of a stream is another than that of its head.
     response.extensions_mut().insert(exchange.cx.clone());

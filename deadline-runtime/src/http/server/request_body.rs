@@ -1,7 +1,6 @@
 //! [`RequestBody`].
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http_body::{Body, Frame, SizeHint};
@@ -16,12 +15,12 @@ pin_project! {
     pub struct RequestBody<B> {
         #[pin]
         inner: B,
-        progress: Arc<Progress>,
+        progress: Progress,
     }
 }
 
 impl<B> RequestBody<B> {
-    pub(super) fn new(inner: B, progress: Arc<Progress>) -> Self {
+    pub(super) fn new(inner: B, progress: Progress) -> Self {
         Self { inner, progress }
     }
 

@@ -82,7 +82,7 @@ impl<B> ResponseBody<B> {
 impl<B: Body> ResponseBody<B> {
     pub(super) fn within(body: B, exchange: Exchange, ending: Ending, length: Option<u64>) -> Self {
         let within = Within {
-            left: body.size_hint().exact().or(length),
+            left: length,
             exchange,
             ending,
             alarm: None,
