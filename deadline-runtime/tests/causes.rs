@@ -532,3 +532,33 @@ async fn no_limit_and_a_cancel() {
     assert_eq!((stopped.cause(), stopped.budget()), (Cause::Shutdown, None));
     assert_eq!(ready(1).await, 1);
 }
+
+/// What a scope runs under its own context by hand is a part of it: one end, one word, whoever notices it first.
+#[tokio::test(start_paused = true)]
+async fn what_a_scope_runs_under_its_own_context_ends_for_its_cause() {
+    let request = Context::root("request", Budget::new(ms(1_000)));
+    let by_hand = request.enter(|| {
+        scoped!(Millis<100>, "child", {
+            let cx = Context::current();
+            let ended: Result<(), Stopped> = await_!(cx.run(pending()));
+            let stopped = ended.unwrap_err();
+            assert_eq!(stopped.cause(), Cause::DependencyTimeout);
+            assert_eq!(stopped.limited_by().operation(), "child");
+            Err::<(), Stopped>(stopped)
+        })
+    });
+    let stopped = request.run(by_hand).await.unwrap().unwrap_err();
+    assert_eq!(stopped.cause(), Cause::DependencyTimeout);
+
+    // The request's own end stays the request's.
+    let short = Context::root("request", Budget::new(ms(50)));
+    let by_hand = short.enter(|| {
+        scoped!(Millis<100>, "child", {
+            let cx = Context::current();
+            await_!(cx.run(pending::<()>()))
+        })
+    });
+    let stopped = short.run(by_hand).await.and_then(|own| own).unwrap_err();
+    assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+    assert_eq!(stopped.limited_by().operation(), "request");
+}

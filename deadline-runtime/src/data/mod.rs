@@ -36,7 +36,11 @@ mod attempts;
     feature = "tokio-postgres"
 ))]
 mod bounds;
-#[cfg(any(feature = "sqlite", feature = "sqlx-postgres", feature = "tokio-postgres"))]
+#[cfg(any(
+    feature = "sqlite",
+    feature = "sqlx-postgres",
+    feature = "tokio-postgres"
+))]
 mod limit;
 mod outcome;
 mod policy;

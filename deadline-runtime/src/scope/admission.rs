@@ -81,6 +81,7 @@ impl State {
                     (_, node) => node.is_some(),
                 };
                 self.flags.set(Flag::Binds, binds);
+                self.flags.set(Flag::Part, false);
                 self.owner = self.operation;
             }
             _ => {
@@ -167,9 +168,12 @@ impl State {
     fn meet_first(&mut self, polling: &mut Frame) -> (Option<Limit>, bool) {
         let (soft, owner) = (polling.limits.soft, polling.owner);
         let depth = polling.depth.saturating_add(1);
+        let polling_binds = polling.binds;
         let node = polling.node();
         let captured = self.node.as_ref();
         let very_same = captured.is_some_and(|captured| Arc::ptr_eq(captured, node));
+        let part = very_same && self.flags.has(Flag::Again) && polling_binds;
+        self.flags.set(Flag::Part, part);
         let same = very_same || captured.is_none_or(|captured| captured.same_request(node));
         if same {
             self.depth = depth;

@@ -149,9 +149,12 @@ impl State {
     }
 
     pub(super) fn report_limit_hit(&self, cause: Cause) {
-        if matches!(cause, Cause::DeadlineExceeded | Cause::LocalBudgetRejected)
-            && !self.flags.has(Flag::Binds)
-        {
+        let by_limit = match cause {
+            Cause::DeadlineExceeded | Cause::LocalBudgetRejected => true,
+            Cause::DependencyTimeout => self.flags.has(Flag::Part),
+            _ => false,
+        };
+        if by_limit && !self.flags.has(Flag::Binds) {
             current::with(|outer| outer.note_limit_hit(self.hard));
         }
     }

@@ -86,6 +86,9 @@ pub(crate) enum Flag {
     Counted = 1 << 13,
     /// And as a request.
     CountedRequest = 1 << 14,
+    /// Runs under the context of the very scope that polls it, whose own budget is the binding limit: it ends for the same
+    /// cause.
+    Part = 1 << 15,
 }
 
 /// A set of [`Flag`]s.
@@ -205,7 +208,7 @@ impl State {
 
     /// What passing that limit is called.
     pub(super) fn limit_cause(&self) -> Cause {
-        if self.flags.has(Flag::Binds) {
+        if self.flags.has(Flag::Binds) || self.flags.has(Flag::Part) {
             Cause::DependencyTimeout
         } else {
             Cause::DeadlineExceeded
