@@ -106,6 +106,10 @@ impl Pace {
 
 #[cold]
 #[inline(never)]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "by reference it would have to lie in memory"
+)]
 fn look(pace: Pace, location: &'static Location<'static>) -> (Pace, Option<Stopped>) {
     crate::trip::tick();
     crate::trip::count();

@@ -99,12 +99,11 @@ impl Timer {
         };
         if !set {
             *this.at = Some(alarm);
-            match Alarm::set(alarm, cx.waker()) {
-                Some(alarm) => this.kind.set(Kind::Ours { alarm }),
-                None => {
-                    this.kind.set(Kind::Unset);
-                    cx.waker().wake_by_ref();
-                }
+            if let Some(alarm) = Alarm::set(alarm, cx.waker()) {
+                this.kind.set(Kind::Ours { alarm });
+            } else {
+                this.kind.set(Kind::Unset);
+                cx.waker().wake_by_ref();
             }
         }
     }
