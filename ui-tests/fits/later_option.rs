@@ -15,10 +15,8 @@ async fn save(id: u32) -> Result<u32, Stopped> {
 async fn taken(id: u32) -> Result<u32, Stopped> {
     let mut next = None;
     for round in 0..id {
-        if round > 0 {
-            if let Some(ready) = next.take() {
-                let _ = ready.await;
-            }
+        if let Some(ready) = next.take().filter(|_| round > 0) {
+            let _ = ready.await;
         }
         next = Some(load(round));
     }

@@ -522,7 +522,7 @@ mod not_seen {
             Ok(sum)
         }
 
-        fn same<T>(_: &[T], _: &[T]) {}
+        const fn same<T>(_: &[T], _: &[T]) {}
 
         #[deadline(budget = "1ms", allow_overcommit)]
         async fn unchecked(id: u32) -> Answer {
@@ -569,14 +569,14 @@ mod not_seen {
         }
     }
 
-    struct Client;
+    struct Client(u32);
 
     impl Client {
         const DB: Duration = Duration::from_millis(1);
 
         #[deadline(budget = Self::DB)]
         async fn by_self(&self, id: u32) -> Answer {
-            long(id).await
+            long(self.0 + id).await
         }
     }
 

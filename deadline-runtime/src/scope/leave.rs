@@ -22,12 +22,11 @@ pub struct Waiting<V> {
 }
 
 impl<V> Waiting<V> {
-    /// Boxed because it is rare: a scope that has no tasks is no larger for it.
-    pub(super) fn new(state: State, value: Result<V, Stopped>) -> Box<Self> {
-        Box::new(Self {
+    pub(super) fn new(state: State, value: Result<V, Stopped>) -> Self {
+        Self {
             leave: Leave::new(state, value.is_err()),
             value: Mutex::new(value),
-        })
+        }
     }
 
     /// Everything has been joined or given up.

@@ -85,7 +85,8 @@ pin_project! {
 /// The body's value or the stop.
 pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
 
-/// An option so that it can be taken out; it is always there.
+/// Boxed because it is rare: a scope that has no tasks is no larger for it. An option so that it can be taken out; it is
+/// always there.
 type WaitingOf<F, K> = Option<Box<Waiting<<K as Keep>::Hold<<F as Future>::Output>>>>;
 
 /// What is left of a scope when its body is gone.
@@ -177,7 +178,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
             };
             match held {
                 Ok(value) => {
-                    let waiting = Some(Waiting::new(state, value));
+                    let waiting = Some(Box::new(Waiting::new(state, value)));
                     self.set(Self::Leaving { waiting, on_stop });
                     return self.join(cx);
                 }
