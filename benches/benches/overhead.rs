@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use deadline_benches::{Pend, Table, drive, runtime};
+use deadline_runtime::http::codec::{grpc, relative};
 use deadline_runtime::{Budget, Stopped, deadline};
 use tokio_util::sync::CancellationToken;
 
@@ -145,6 +146,61 @@ fn outermost_rows(table: &Table, cx: &mut Context<'_>) {
     );
 }
 
+/// What other attributes of a function cost.
+#[tracing::instrument]
+async fn instrumented(pends: bool) {
+    Pend(u32::from(pends)).await;
+}
+
+fn neighbours(table: &Table, cx: &mut Context<'_>) {
+    for (pends, what) in [(false, "ready"), (true, "one pend")] {
+        table.row(
+            cx,
+            (
+                &format!("outermost scope, {what}: `#[instrument]`, nobody subscribed"),
+                1,
+            ),
+            |cx| run(cx, black_box(outermost(pends))),
+            |cx| run(cx, black_box(instrumented(pends))),
+        );
+    }
+    table.row(
+        cx,
+        ("a request's context: tarpc's `context::current()`", 1),
+        |_| {
+            drop(black_box(deadline_runtime::Context::root(
+                "request",
+                Budget::new(LONG),
+            )))
+        },
+        |_| {
+            let _ = black_box(tarpc::context::current());
+        },
+    );
+    table.row(
+        cx,
+        ("reading `x-request-timeout-ms`: `str::parse`", 1),
+        |_| {
+            let _ = black_box(relative::decode(black_box(b"1500")));
+        },
+        |_| {
+            let text = std::str::from_utf8(black_box(b"1500"));
+            let _ = black_box(text.map(str::parse::<u64>));
+        },
+    );
+    table.row(
+        cx,
+        ("reading `grpc-timeout`: `str::parse` of its number", 1),
+        |_| {
+            let _ = black_box(grpc::decode(black_box(b"450000u")));
+        },
+        |_| {
+            let text = std::str::from_utf8(black_box(b"450000"));
+            let _ = black_box(text.map(str::parse::<u64>));
+        },
+    );
+}
+
 fn known_rows(table: &Table, cx: &mut Context<'_>) {
     for (pends, what) in [(false, "ready"), (true, "one pend")] {
         table.row(
@@ -172,6 +228,7 @@ async fn all() {
     };
     table.head();
     once(&table, outermost_rows).await;
+    once(&table, neighbours).await;
     let request = deadline_runtime::Context::root("request", Budget::new(LONG));
     let _ = request.run(once(&table, known_rows)).await;
 }
