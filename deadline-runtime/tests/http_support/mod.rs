@@ -1,6 +1,9 @@
 //! Listening to the events of this crate, and building requests.
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::pedantic)]
 
+#[path = "../common/silent.rs"]
+mod silent;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -28,7 +31,7 @@ pub struct Events(Arc<Mutex<Vec<Event>>>);
 impl Events {
     /// Everything on this thread, at every level and target, until the guard is dropped.
     pub fn listen() -> (Self, DefaultGuard) {
-        somebody_listens();
+        silent::somebody_listens();
         let events = Self::default();
         let guard = tracing::subscriber::set_default(events.clone());
         (events, guard)
@@ -55,31 +58,6 @@ impl Events {
     pub fn text(&self) -> String {
         format!("{:?}", self.all())
     }
-}
-
-/// Wants everything and keeps nothing, for all threads: a callsite that is first reached where nobody listens would be taken for
-/// one that nobody wants, also by the test beside it that does.
-struct Silent;
-
-fn somebody_listens() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| drop(tracing::subscriber::set_global_default(Silent)));
-}
-
-impl Subscriber for Silent {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn event(&self, _: &tracing::Event<'_>) {}
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
 }
 
 impl Subscriber for Events {
