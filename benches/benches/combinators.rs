@@ -2,7 +2,11 @@
 //!
 //! Measured as in `overhead.rs`: in turns, many rounds each, the fastest round of each counts. Nothing is waited for, so that
 //! only the bookkeeping is in the figures; beside a call over a network it is small either way.
-#![allow(missing_docs, clippy::pedantic)]
+#![allow(
+    missing_docs,
+    clippy::pedantic,
+    reason = "measures and prints; nobody calls it"
+)]
 
 use std::future::{Future, Ready, poll_fn, ready};
 use std::hint::black_box;

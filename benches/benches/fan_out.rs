@@ -3,7 +3,11 @@
 //! As in `overhead.rs`: in turns, many rounds each, the fastest round of each counts. Each operation runs ten branches to
 //! their end inside a task of a current-thread runtime, so what wakes and schedules them is part of it. Neither yardstick
 //! has a deadline, a cut-off, a cause or a partial answer; the last row adds the timeouts that come nearest.
-#![allow(missing_docs, clippy::pedantic)]
+#![allow(
+    missing_docs,
+    clippy::pedantic,
+    reason = "measures and prints; nobody calls it"
+)]
 
 use std::future::Future;
 use std::hint::black_box;

@@ -2,7 +2,11 @@
 //!
 //! `cargo bench -p deadline-benches --bench growth` prints the tables; `-- --svg FILE` also draws the cost over depth, and
 //! `-- --most N` bounds the number of tasks (a million by default, which needs about two gigabytes).
-#![allow(missing_docs, clippy::pedantic)]
+#![allow(
+    missing_docs,
+    clippy::pedantic,
+    reason = "measures and prints; nobody calls it"
+)]
 
 use std::future::{Future, pending, poll_fn};
 use std::hint::black_box;

@@ -2,7 +2,11 @@
 //!
 //! `cargo bench -p deadline-benches --bench layer` prints time; `-- --only LAYER N` runs N requests and nothing else, for
 //! callgrind: the difference of two runs is exact.
-#![allow(missing_docs, clippy::pedantic)]
+#![allow(
+    missing_docs,
+    clippy::pedantic,
+    reason = "measures and prints; nobody calls it"
+)]
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;

@@ -3,7 +3,11 @@
 //! Ours and the yardstick are measured in turns, many rounds each, and the fastest round of each counts: what is slower
 //! than that was disturbed. Figures are nanoseconds an operation inside a task of a current-thread runtime; allocations
 //! are counted in a pass of their own. `BENCHMARKS.md` says what the figures were and what they mean.
-#![allow(missing_docs, clippy::pedantic)]
+#![allow(
+    missing_docs,
+    clippy::pedantic,
+    reason = "measures and prints; nobody calls it"
+)]
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;

@@ -72,6 +72,10 @@ impl Bounds {
     }
 
     /// Whether nothing can be begun any more.
+    #[cfg_attr(
+        not(any(feature = "sqlx-postgres", feature = "tokio-postgres")),
+        allow(dead_code, reason = "only transactions with savepoints ask")
+    )]
     pub(crate) fn is_over(&self) -> bool {
         let spent = |deadline: Deadline| deadline.remaining() < SHORTEST;
         self.enforced() && (self.0.cause().is_some() || self.deadline().is_some_and(spent))
