@@ -30,8 +30,8 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<S, R, F> {
-        // The request is always there; it is an option so that it can be moved out of a pin. The same holds for the slot.
-        Entering { enter: Enter, service: S, request: Option<R>, grpc: Option<HeaderValue> },
+        // What is in an option is always there; it is one so that it can be moved out of a pin.
+        Entering { enter: Enter, call: Option<(S, R)>, grpc: Option<HeaderValue> },
         Readying { slot: Option<Slot>, service: S, request: Option<R> },
         Called { slot: Option<Slot>, #[pin] future: F },
     }
@@ -44,9 +44,8 @@ where
     pub(super) fn new(enter: Enter, service: S, request: Request<B>) -> Self {
         let state = State::Entering {
             enter,
-            service,
             grpc: grpc::asked_by(&request),
-            request: Some(request),
+            call: Some((service, request)),
         };
         Self { state }
     }
@@ -54,7 +53,7 @@ where
 
 impl<S, B, B2> Future for AdmittedFuture<S, B>
 where
-    S: Service<Request<B>, Response = Response<B2>> + Clone,
+    S: Service<Request<B>, Response = Response<B2>>,
 {
     type Output = Result<Response<AdmittedBody<B2>>, S::Error>;
 
@@ -62,19 +61,16 @@ where
         let mut this = self.project();
         loop {
             match this.state.as_mut().project() {
-                StateProj::Entering {
-                    enter,
-                    service,
-                    request,
-                    grpc,
-                } => match ready!(enter.poll_enter(cx)) {
+                StateProj::Entering { enter, call, grpc } => match ready!(enter.poll_enter(cx)) {
                     Ok(slot) => {
-                        let next = State::Readying {
-                            slot: Some(slot),
-                            service: service.clone(),
-                            request: request.take(),
+                        let Some((service, request)) = call.take() else {
+                            return Poll::Pending;
                         };
-                        this.state.set(next);
+                        this.state.set(State::Readying {
+                            slot: Some(slot),
+                            service,
+                            request: Some(request),
+                        });
                     }
                     Err(refused) => {
                         let answer = answer(&refused, grpc.take());
