@@ -104,6 +104,16 @@ async fn a_wait_that_leaves_too_little_is_refused_at_once_and_equality_waits() {
     adds_up(stats);
 }
 
+/// Who has time enough is held against the longest wait, and told so.
+#[tokio::test(start_paused = true)]
+async fn an_expected_wait_beyond_the_longest_one_is_refused_for_that() {
+    let admission = usually_100ms(Admission::builder("reports", 1).max_wait(ms(99))).await;
+    let _held = enter(&admission, ms(1_000)).await.unwrap();
+    let refused = enter(&admission, ms(10_000)).await.unwrap_err();
+    assert_eq!(refused.needed(), Some((ms(100), ms(99))));
+    assert_eq!(admission.stats().not_worth_it, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn those_before_in_the_line_count() {
     let admission = usually_100ms(Admission::builder("reports", 1)).await;

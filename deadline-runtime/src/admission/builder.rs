@@ -59,8 +59,8 @@ impl AdmissionBuilder {
         self
     }
 
-    /// What a run needs: a wait that does not leave it is not waited for, and who has less is refused. Nothing if
-    /// nothing is said.
+    /// What a run needs: a wait that does not leave it is not waited for, and who has less does not wait at all. (A free slot
+    /// is given to whoever asks; what may run is the policy's `min`.) Nothing if nothing is said.
     pub const fn min(mut self, min: Duration) -> Self {
         self.min = min;
         self

@@ -133,7 +133,11 @@ impl Enter {
             && self.admission.estimate().may_refuse()
         {
             count(&shared.counts.not_worth_it);
-            let needed = (expected.saturating_add(shared.min), left);
+            // What it is held against: what the request has left, or the longest wait.
+            let needed = match left.filter(|_| bound < shared.max_wait) {
+                Some(left) => (expected.saturating_add(shared.min), left),
+                None => (expected, bound),
+            };
             return Err(self.refused(Deadline::now(), Some(expected), Some(needed)));
         }
         let place = shared
@@ -202,7 +206,7 @@ impl Enter {
         &self,
         since: Deadline,
         retry_after: Option<Duration>,
-        needed: Option<(Duration, Option<Duration>)>,
+        needed: Option<(Duration, Duration)>,
     ) -> Refused {
         let shared = self.admission.shared();
         let elapsed = Deadline::now().since(since);
@@ -216,7 +220,7 @@ impl Enter {
             elapsed,
         });
         details.location = self.location;
-        details.needed = needed.and_then(|(needs, has)| Some((needs, has?)));
+        details.needed = needed;
         let stats = self.admission.stats();
         tracing::debug!(
             target: TARGET,
