@@ -15,10 +15,10 @@ use ::http::header::CONNECTION;
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 
-use super::admission::Refusal;
 use super::event::{self, Verdict};
 use super::layer::Shared;
 use super::progress::{Progress, Stage};
+use super::received::Refusal;
 use crate::context::node::{Limits, Node, Seed};
 use crate::context::{Context, Mode};
 use crate::http::answer::{self, Answer};

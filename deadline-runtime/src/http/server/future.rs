@@ -13,11 +13,11 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::admission::{Admission, Refusal};
 use super::call::Call;
 use super::ending::Ending;
 use super::exchange::Exchange;
 use super::layer::Shared;
+use super::received::{Received, Refusal};
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
 use crate::http::header::{DEADLINE_CAUSE, DEADLINE_DETAIL};
@@ -50,7 +50,7 @@ where
     S: Service<Request<RequestBody<B>>>,
 {
     pub(super) fn start(shared: &Arc<Shared>, service: S, mut request: Request<B>) -> Self {
-        let Admission { exchange, refused } = Admission::of(shared, &mut request);
+        let Received { exchange, refused } = Received::of(shared, &mut request);
         let head_only = request.method() == Method::HEAD;
         let request = request.map(|body| RequestBody::new(body, exchange.progress.clone()));
         let call = Call::new(service, request, exchange.progress.clone());

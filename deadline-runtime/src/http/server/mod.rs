@@ -1,14 +1,13 @@
 //! The receiving side: one tower layer.
 //!
 //! * [`layer`] and [`service`]: what a server stack is given.
-//! * [`asked`]: what the head says about time; [`admission`]: from a request head to a root context.
+//! * [`asked`]: what the head says about time; [`received`]: from a request head to a root context.
 //! * [`exchange`]: one request from its head to the end of its answer, and how its end is made visible.
 //! * [`call`]: the inner service, made ready and called inside the deadline.
 //! * [`future`]: runs the call and turns its end into an answer.
 //! * [`request_body`] and [`response_body`]: the bodies inside the deadline; [`ending`]: when and how an answer ends.
 //! * [`finish`]: endpoints that finish though their client has gone.
 
-mod admission;
 mod asked;
 mod call;
 mod ending;
@@ -18,6 +17,7 @@ mod finish;
 mod future;
 mod layer;
 mod progress;
+mod received;
 mod request_body;
 mod response_body;
 mod service;

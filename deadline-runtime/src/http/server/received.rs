@@ -19,7 +19,7 @@ use crate::stop::Cause;
 use crate::time::{Budget, Deadline, Short, nanos};
 
 /// What the head says.
-pub(super) struct Admission {
+pub(super) struct Received {
     pub(super) exchange: Exchange,
     /// The request is to be refused without a run.
     pub(super) refused: Option<Refusal>,
@@ -36,7 +36,7 @@ pub(super) enum Refusal {
     },
 }
 
-impl Admission {
+impl Received {
     /// Reads the head, and makes it what the service below is to see.
     pub(super) fn of<B>(shared: &Arc<Shared>, request: &mut Request<B>) -> Self {
         let arrived = Deadline::now();
