@@ -66,7 +66,7 @@ pub(crate) struct Seen {
     pub(crate) held: Option<Deadline>,
     /// A scope inside has yielded to catch a value that is one task-hop away.
     pub(crate) yielding: bool,
-    /// The clock, as the innermost scope read it when everything inside was pending.
+    /// The clock, as it was read last inside: when an await began, or when everything was pending.
     pub(crate) now: Option<Deadline>,
     /// The last await that was seen pending.
     pub(crate) at: Option<&'static Location<'static>>,
@@ -250,6 +250,16 @@ pub(crate) fn with_below<R>(read: impl FnOnce(&mut Frame, Below<'_>) -> R) -> Op
     visit(|stack| {
         let (frame, below) = stack.frames.get_mut(..stack.len)?.split_last_mut()?;
         (frame.poller.task == tokio::task::try_id()).then(|| read(frame, Below(below)))
+    })
+    .flatten()
+}
+
+/// As [`with`], for what a scope itself polls: the frame on top was put there for it, whichever task this is.
+#[inline]
+pub(crate) fn of_scope<R>(read: impl FnOnce(&mut Frame) -> R) -> Option<R> {
+    visit(|stack| {
+        let last = stack.len.checked_sub(1)?;
+        stack.frames.get_mut(last).map(read)
     })
     .flatten()
 }

@@ -58,44 +58,11 @@ pub(super) enum Dropped {
 /// A scope whose frame is in place. However the poll ends, by a panic too, the scope has its node back.
 pub(super) struct Running<'a>(Option<&'a mut State>);
 
-/// A scope that was stopped, while its body is dropped. If that panics, what hangs on the scope is seen to all the same.
-pub(super) struct Dropping<'a>(Running<'a>);
-
-impl<'a> Dropping<'a> {
-    pub(super) fn of(state: &'a mut State) -> Self {
-        Self(Running::again(state))
-    }
-
-    /// The body is gone.
-    pub(super) fn done(mut self) {
-        self.0.leave();
-    }
-}
-
-impl Drop for Dropping<'_> {
-    fn drop(&mut self) {
-        if let Some(state) = self.0.0.take() {
-            state.leave();
-            state.gone(true);
-        }
-    }
-}
-
 impl<'a> Running<'a> {
     /// Of a scope that has [begun](State::begin) a poll.
     #[inline]
     pub(super) fn begun(state: &'a mut State) -> Self {
         Self(Some(state))
-    }
-
-    /// For the time in which the body is dropped.
-    pub(super) fn again(state: &'a mut State) -> Self {
-        state.enter(Poller::none());
-        Self(Some(state))
-    }
-
-    pub(super) fn leave(&mut self) -> Option<Arc<Node>> {
-        self.0.take()?.leave()
     }
 
     /// Until when the tasks of the scope are waited for.
@@ -124,6 +91,11 @@ impl Drop for Running<'_> {
 }
 
 impl State {
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
     pub(super) fn dropped(&self) -> Dropped {
         match self.phase {
             Phase::Created | Phase::Refused => Dropped::Unbegun,
@@ -148,7 +120,7 @@ impl State {
 
     /// Puts the scope's frame in place. The node moves into it and comes back with it.
     #[inline(never)]
-    fn enter(&mut self, poller: Poller) {
+    pub(super) fn enter(&mut self, poller: Poller) {
         self.on_stack(|state, stack| {
             let also = state.meet(stack.running(poller.task));
             state.push(stack, poller, also);
@@ -185,7 +157,7 @@ impl State {
 
     /// Takes the frame off the stack; returned is the other request's node that was in it.
     #[inline(never)]
-    fn leave(&mut self) -> Option<Arc<Node>> {
+    pub(super) fn leave(&mut self) -> Option<Arc<Node>> {
         self.on_stack(|state, stack| {
             let (frame, outer) = stack.top(FrameId::of(state))?;
             state.take_back(frame);

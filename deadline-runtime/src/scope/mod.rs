@@ -3,7 +3,7 @@
 //! * [`operation`]: what is declared about a scope.
 //! * [`state`]: what a scope is, apart from its body.
 //! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it
-//!   waits, [`leave`] how it waits for what it has spawned.
+//!   waits, [`leave`] how it waits for what it has spawned; [`drive`] is one poll from end to end.
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
@@ -13,6 +13,7 @@
 mod admission;
 mod alarm;
 mod checkpoint;
+mod drive;
 mod driver;
 mod gate;
 mod guard;

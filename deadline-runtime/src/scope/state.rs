@@ -110,6 +110,12 @@ impl Flags {
         }
     }
 
+    #[inline]
+    pub(crate) const fn any(self, of: Self) -> bool {
+        self.0 & of.0 != 0
+    }
+
+    #[inline]
     pub(crate) const fn of<const N: usize>(flags: [Flag; N]) -> Self {
         let mut all = Self(0);
         let mut at = 0;
