@@ -202,6 +202,18 @@ impl Stack {
         }
     }
 
+    /// Takes the frame on top off, if it is that of `id` and there is nothing in it to be told to the one around.
+    #[inline(always)]
+    pub(crate) fn pop_plainly(&mut self, id: FrameId) -> Option<&mut Frame> {
+        let last = self.len.checked_sub(1)?;
+        let frame = self.frames.get_mut(last)?;
+        if frame.id != id || frame.seen.limit_hit.is_some() || frame.also.is_some() {
+            return None;
+        }
+        self.len = last;
+        Some(frame)
+    }
+
     #[inline]
     pub(crate) fn pop(&mut self) {
         self.len = self.len.saturating_sub(1);
@@ -346,6 +358,14 @@ impl Frame {
             .collect();
         path.reverse();
         path
+    }
+
+    /// Whether this is a frame of `node` and of no other request beside it, and that is not cancelled.
+    #[inline]
+    pub(crate) fn is_just(&self, node: &Arc<Node>) -> bool {
+        self.also.is_none()
+            && self.node.as_ref().is_some_and(|own| Arc::ptr_eq(own, node))
+            && !node.signal.is_set()
     }
 
     /// Whether this is where [`Context::none`](crate::Context::none) holds: what begins here is outermost.

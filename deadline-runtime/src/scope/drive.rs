@@ -45,11 +45,11 @@ impl State {
             if body(cx) {
                 drop(running);
                 self.completed();
-                return if self.is_attached() {
-                    Driven::Attached
-                } else {
-                    Driven::Value
-                };
+                if self.has_tasks() {
+                    return Driven::Attached;
+                }
+                self.gone(false);
+                return Driven::Value;
             }
             match running.pending(cx) {
                 Next::Wait => return Driven::Pending,

@@ -84,7 +84,9 @@ impl<'a> Running<'a> {
 impl Drop for Running<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(state) = self.0.take() {
+        if let Some(state) = self.0.take()
+            && !state.leave_plainly()
+        {
             state.leave();
         }
     }
@@ -168,22 +170,73 @@ impl State {
         })
     }
 
+    /// The beginning of a poll where nothing out of the ordinary has to be seen to; false where there is, and nothing has
+    /// been done.
+    #[inline(always)]
+    fn begin_plainly(&mut self, poller: Poller) -> bool {
+        let begun = current::visit(|stack| {
+            let outer = stack.running(poller.task);
+            let begins = match self.phase {
+                Phase::Created => self.admit_plainly(outer),
+                Phase::Running => self.is_just_inside(outer),
+                _ => false,
+            };
+            if begins {
+                self.phase = Phase::Running;
+                self.push(stack, poller, None);
+            }
+            begins
+        });
+        begun == Some(true)
+    }
+
+    /// Whether the scope around this one is of the same request, and there is no other.
+    #[inline(always)]
+    fn is_just_inside(&self, outer: Option<&mut Frame>) -> bool {
+        let Some(outer) = outer else { return true };
+        match (&self.node, &outer.node) {
+            (Some(own), Some(polling)) => Arc::ptr_eq(own, polling) && outer.also.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Takes the frame off the stack, if that is all there is to do.
+    #[inline(always)]
+    fn leave_plainly(&mut self) -> bool {
+        let left = current::visit(|stack| {
+            let frame = stack.pop_plainly(FrameId::of(self))?;
+            self.take_back(frame);
+            Some(())
+        });
+        left.flatten().is_some()
+    }
+
     /// The beginning of a poll: the scope's frame is in place when it is `Ready(Ok)`.
     ///
     /// Created → Running, or → Ended by a refusal. The second refusal within one poll of the outer scope waits one
     /// turn (Refused), so that a loop which swallows refusals cannot hold the thread.
-    #[inline(never)]
+    #[inline]
     pub(super) fn begin(&mut self, waker: &Waker) -> Poll<Result<(), Stopped>> {
+        if self.phase == Phase::Created {
+            crate::trip::count();
+        }
+        let poller = Poller::new(waker);
+        if self.begin_plainly(poller) {
+            return Poll::Ready(Ok(()));
+        }
+        self.begin_otherwise(poller, waker)
+    }
+
+    #[inline(never)]
+    fn begin_otherwise(&mut self, poller: Poller, waker: &Waker) -> Poll<Result<(), Stopped>> {
         match self.phase {
             Phase::Created => {}
             Phase::Refused => return Poll::Ready(Err(self.refused())),
             _ => {
-                self.enter(Poller::new(waker));
+                self.enter(poller);
                 return Poll::Ready(Ok(()));
             }
         }
-        crate::trip::count();
-        let poller = Poller::new(waker);
         let refusal = self.on_stack(|state, stack| {
             let admission = state.admit(stack.running(poller.task));
             match admission.refusal {
