@@ -202,6 +202,19 @@ impl Stack {
         }
     }
 
+    /// The frame on top, if it is that of `id`, and the one below it, whosever that is.
+    #[inline(always)]
+    pub(crate) fn top_two(&mut self, id: FrameId) -> Option<(&mut Frame, Option<&mut Frame>)> {
+        let (frame, below) = self.frames.get_mut(..self.len)?.split_last_mut()?;
+        (frame.id == id).then(|| (frame, below.last_mut()))
+    }
+
+    /// Takes the frame on top off, which has been emptied.
+    #[inline(always)]
+    pub(crate) fn pop_emptied(&mut self) {
+        self.len = self.len.saturating_sub(1);
+    }
+
     /// Takes the frame on top off, if it is that of `id` and there is nothing in it to be told to the one around.
     #[inline(always)]
     pub(crate) fn pop_plainly(&mut self, id: FrameId) -> Option<&mut Frame> {
@@ -294,9 +307,10 @@ pub(crate) struct Inherited {
 }
 
 /// The ambient context, for whoever is about to run inside it.
-#[inline(never)]
+#[inline]
 pub(crate) fn inherit() -> Option<Inherited> {
-    with(Frame::inherited).flatten()
+    let task = tokio::task::try_id();
+    visit(|stack| stack.running(task)?.inherited()).flatten()
 }
 
 /// What something begins under that was given `captured` at its call. One request: the polling context decides. Two: the
@@ -321,6 +335,18 @@ pub(crate) fn first_cancel(
     match (own, also) {
         (Some(own), Some(also)) => Some(if also.1 < own.1 { also } else { own }),
         (one, None) | (None, one) => one,
+    }
+}
+
+impl Seen {
+    /// Whether nothing inside holds, yields or has met its limit.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.hold.is_none()
+            && self.holders == 0
+            && self.held.is_none()
+            && !self.yielding
+            && self.limit_hit.is_none()
     }
 }
 

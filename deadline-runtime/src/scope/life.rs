@@ -151,7 +151,7 @@ impl State {
     }
 
     #[inline]
-    fn take_back(&mut self, frame: &mut Frame) {
+    pub(super) fn take_back(&mut self, frame: &mut Frame) {
         self.node = frame.node.take();
         self.flags.set(Flag::OwnsNode, frame.owns_node);
         self.deliveries = frame.deliveries;
@@ -288,6 +288,18 @@ impl State {
     /// The body is pending: takes the frame off, and goes on waiting or moves towards the end.
     #[inline(never)]
     fn pending(&mut self, cx: &mut task::Context<'_>) -> Next {
+        match current::visit(|stack| self.pend_plainly(stack)).flatten() {
+            Some(None) => Next::Wait,
+            Some(Some(wake)) => {
+                self.arm(&wake, cx);
+                Next::Wait
+            }
+            None => self.pending_otherwise(cx),
+        }
+    }
+
+    #[inline(never)]
+    fn pending_otherwise(&mut self, cx: &mut task::Context<'_>) -> Next {
         let turn = self.on_stack(|state, stack| {
             let Some((frame, outer)) = stack.top(FrameId::of(state)) else {
                 return state.turn(&mut Frame::of(None), None);

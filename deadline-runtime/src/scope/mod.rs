@@ -43,9 +43,7 @@ pub(crate) use self::outcome::TARGET;
 pub use self::pace::Pace;
 pub(crate) use self::run::Attended;
 pub use self::run::Run;
-pub use self::scoped::{
-    Carry, CarryBy, Fallback, HandsOut, Holds, Joining, OnStop, Parent, Scoped,
-};
+pub use self::scoped::{Carry, CarryBy, Fallback, HandsOut, Here, Holds, Joining, OnStop, Scoped};
 #[cfg(feature = "stream")]
 pub(crate) use self::series::Series;
 pub use self::shield::Shield;

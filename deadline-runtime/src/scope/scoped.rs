@@ -10,9 +10,8 @@ use pin_project_lite::pin_project;
 use super::drive::{Driven, Parting};
 use super::leave::{HandedOut, Held, Hold, Waiting};
 use super::operation::Spec;
-use super::state::{Flag, State};
+use super::state::State;
 use crate::context::Context;
-use crate::context::current::Inherited;
 use crate::figure::{Budgeted, Figure};
 use crate::stop::{FromStopped, Stopped};
 
@@ -277,63 +276,58 @@ impl<T, K: FnOnce(Stopped) -> T> OnStop<T> for Fallback<K> {
     }
 }
 
-/// An explicit parent, captured before the body takes the context over.
-pub struct Parent(Option<Inherited>);
+/// A scope that has its context, and no body yet.
+///
+/// It comes first: a body that was made before would be copied over the call that looks for the context.
+pub struct Here<B> {
+    state: State,
+    budget: PhantomData<fn() -> B>,
+}
 
-impl Parent {
-    /// The parent that `context` is.
+impl<B: Figure> Spec<B> {
+    /// Captures the ambient context now; the budget starts at the first poll.
+    #[inline(always)]
     #[must_use]
-    pub fn of(context: &Context) -> Self {
-        Self(context.inherited())
+    pub fn here(&'static self) -> Here<B> {
+        Here {
+            state: State::ambient(&self.operation),
+            budget: PhantomData,
+        }
+    }
+
+    /// As `here`, under an explicit parent.
+    #[inline(always)]
+    #[must_use]
+    pub fn under(&'static self, context: &Context) -> Here<B> {
+        Here {
+            state: State::below(&self.operation, context),
+            budget: PhantomData,
+        }
     }
 }
 
 // By hand, as in our tests. That the output carries a stop is asked for where this is used as a future.
 impl<F: Future, B: Figure> Scoped<F, B> {
-    /// Captures the ambient context now; the budget starts at the first poll.
+    /// A body in a scope.
     #[inline(always)]
-    pub fn new(spec: &'static Spec<B>, body: F) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, Carry, body)
-    }
-
-    /// As `new`, under an explicit parent.
-    #[inline(always)]
-    pub fn under(parent: Parent, spec: &'static Spec<B>, body: F) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, Carry, body)
+    pub fn new(here: Here<B>, body: F) -> Self {
+        Self::of(here.state, Carry, body)
     }
 }
 
 impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output + Copy> Scoped<F, B, CarryBy<S>> {
     /// As `new`, with the conversion.
     #[inline(always)]
-    pub fn carrying(spec: &'static Spec<B>, body: F, stop: S) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, CarryBy(stop), body)
-    }
-
-    /// As `carrying`, under an explicit parent.
-    #[inline(always)]
-    pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, CarryBy(stop), body)
+    pub fn carrying(here: Here<B>, body: F, stop: S) -> Self {
+        Self::of(here.state, CarryBy(stop), body)
     }
 }
 
 impl<F: Future, B: Figure, K: OnStop<F::Output>> Scoped<F, B, K> {
     /// As `new`, with what a stop becomes.
     #[inline(always)]
-    pub fn ending(spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, on_stop, body)
-    }
-
-    /// As `ending`, under an explicit parent.
-    #[inline(always)]
-    pub fn ending_under(parent: Parent, spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, on_stop, body)
+    pub fn ending(here: Here<B>, body: F, on_stop: K) -> Self {
+        Self::of(here.state, on_stop, body)
     }
 }
 
@@ -388,31 +382,9 @@ impl<T> HandsOut<T> for Holds<T> {
 impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallback<K>> {
     /// As `new`, with a value to return when stopped.
     #[inline(always)]
-    pub fn with_fallback(spec: &'static Spec<B>, body: F, fallback: K) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, Fallback(Some(fallback)), body)
+    pub fn with_fallback(here: Here<B>, body: F, fallback: K) -> Self {
+        Self::of(here.state, Fallback(Some(fallback)), body)
     }
-
-    /// As `with_fallback`, under an explicit parent.
-    #[inline(always)]
-    pub fn with_fallback_under(
-        parent: Parent,
-        spec: &'static Spec<B>,
-        body: F,
-        fallback: K,
-    ) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, Fallback(Some(fallback)), body)
-    }
-}
-
-fn explicit<B>(parent: Parent, spec: &'static Spec<B>) -> State {
-    let none = parent.0.is_none();
-    let mut state = State::under(Some(&spec.operation), parent.0);
-    state.flags.set(Flag::Explicit, true);
-    // `Context::none()` is asked for by work that must not end with whoever happens to poll it.
-    state.flags.set(Flag::Replaces, none);
-    state
 }
 
 impl<F, B, K> Future for Scoped<F, B, K>
