@@ -203,7 +203,7 @@ impl Scope {
             .reserve(self.reserve)
             .min(self.min);
         let spec: &'static Spec<B> = Box::leak(Box::new(spec));
-        Box::pin(Scoped::<_, B>::new(spec, self.body(depth)))
+        Box::pin(Scoped::<_, B>::new(spec.here(), self.body(depth)))
     }
 
     async fn body(self, depth: usize) -> Result<(), Stopped> {
