@@ -310,28 +310,8 @@ impl State {
     /// The body is pending: takes the frame off, and goes on waiting or moves towards the end.
     #[inline(never)]
     fn pending(&mut self, cx: &mut task::Context<'_>) -> Next {
-        match current::visit(|stack| self.pend_plainly(stack)).flatten() {
-            Some(None) => Next::Wait,
-            Some(Some(wake)) => {
-                self.arm(&wake, cx);
-                Next::Wait
-            }
-            None => self.pending_otherwise(cx),
-        }
-    }
-
-    #[inline(never)]
-    fn pending_otherwise(&mut self, cx: &mut task::Context<'_>) -> Next {
-        let turn = self.on_stack(|state, stack| {
-            let Some((frame, outer)) = stack.top(FrameId::of(state)) else {
-                return state.turn(&mut Frame::of(None), None);
-            };
-            state.take_back(frame);
-            let turn = state.turn(frame, outer);
-            stack.pop();
-            turn
-        });
-        match turn {
+        let turn = current::visit(|stack| self.pend_plainly(stack)).flatten();
+        match turn.unwrap_or_else(|| self.pend()) {
             Turn::Wait(wake) => {
                 if let Some(wake) = wake {
                     self.arm(&wake, cx);
@@ -341,6 +321,19 @@ impl State {
             Turn::Again => Next::Again,
             Turn::End { now, at } => Next::End(self.stop(now, at)),
         }
+    }
+
+    #[inline(never)]
+    fn pend(&mut self) -> Turn {
+        self.on_stack(|state, stack| {
+            let Some((frame, outer)) = stack.top(FrameId::of(state)) else {
+                return state.turn(&mut Frame::of(None), None);
+            };
+            state.take_back(frame);
+            let turn = state.turn(frame, outer);
+            stack.pop();
+            turn
+        })
     }
 
     fn turn(&mut self, frame: &mut Frame, mut outer: Option<&mut Frame>) -> Turn {
