@@ -41,9 +41,9 @@ impl Table {
         )
         .map(|nanos| nanos / f64::from(parts));
         println!(
-            "| {name} | {:.0} ns | {:.0} ns | {:.2} | {} / {} |",
-            best[0],
-            best[1],
+            "| {name} | {} | {} | {:.2} | {} / {} |",
+            nanos(best[0]),
+            nanos(best[1]),
             best[0] / best[1],
             self.count(cx, &mut ours),
             self.count(cx, &mut theirs)
@@ -54,6 +54,15 @@ impl Table {
         // Once before, so that what is kept for the thread is there.
         operation(cx);
         (self.allocations)(&mut || operation(cx))
+    }
+}
+
+/// With the digits that a ratio needs.
+fn nanos(nanos: f64) -> String {
+    if nanos < 10.0 {
+        format!("{nanos:.2} ns")
+    } else {
+        format!("{nanos:.0} ns")
     }
 }
 
