@@ -112,7 +112,7 @@ fn rows(table: &Table, cx: &mut Context<'_>) {
         table.row(
             cx,
             (
-                &format!("retry with a cap on each attempt, {what}: `backon`, a `timeout` each"),
+                &format!("retry, {what}, attempts capped: `backon`, a `timeout` each"),
                 1,
             ),
             |cx| drop(black_box(drive(cx, ours(CAPPED, failures)))),
@@ -137,8 +137,8 @@ fn rows(table: &Table, cx: &mut Context<'_>) {
 #[deadline(budget = "10m")]
 async fn all() -> Result<(), Stopped> {
     let table = Table {
-        rounds: 300,
-        operations: 1_000,
+        rounds: 2_000,
+        operations: 300,
         allocations: |operation| allocation_counter::measure(operation).count_total,
     };
     table.head();

@@ -128,7 +128,7 @@ func main() {
 	background := context.Background()
 	answerer := newAnswerer()
 
-	fmt.Printf("| Go's `context`, %s | each | allocations |\n|---|---:|---:|\n", runtime.Version())
+	fmt.Printf("%s, GOMAXPROCS=1\n\n| Go's `context` | each | allocations |\n|---|---:|---:|\n", runtime.Version())
 	row("outermost, ready", 1, func() { _ = nested(background, 1, work) })
 	row("outermost, one pend", 1, func() { _ = nested(background, 1, answerer.pend) })
 	row("a pend alone", 1, func() { _ = answerer.pend(background) })

@@ -13,6 +13,8 @@ pub type Allocations = fn(&mut dyn FnMut()) -> u64;
 /// A table in Markdown, printed line by line.
 pub struct Table {
     pub rounds: u32,
+    /// In one round: enough that reading the clock does not count, and few enough that many rounds fit between two
+    /// interruptions.
     pub operations: u32,
     pub allocations: Allocations,
 }
@@ -32,7 +34,7 @@ impl Table {
         mut ours: impl FnMut(&mut Context<'_>),
         mut theirs: impl FnMut(&mut Context<'_>),
     ) {
-        let operations = (self.operations / parts).max(1);
+        let operations = (self.operations / parts).max(10);
         let best = fastest(
             cx,
             self.rounds,

@@ -14,7 +14,7 @@ mod lateness;
 mod neighbours;
 mod operations;
 mod rows;
-mod sizes;
+mod space;
 
 use std::hint::black_box;
 use std::task::Context;
@@ -33,8 +33,8 @@ fn request() -> deadline_runtime::Context {
 
 async fn all() {
     let table = Table {
-        rounds: 300,
-        operations: 2_000,
+        rounds: 2_000,
+        operations: 500,
         allocations: |operation| allocation_counter::measure(operation).count_total,
     };
     table.head();
@@ -43,7 +43,8 @@ async fn all() {
     let _ = request().run(known).await;
     in_poll(|cx| neighbours::neighbours(&table, cx)).await;
     lateness::table().await;
-    sizes::table();
+    in_poll(space::allocations).await;
+    space::sizes();
 }
 
 /// One operation, so many times, and nothing else.

@@ -23,7 +23,7 @@ pub(crate) fn outermost_rows(table: &Table, cx: &mut Context<'_>) {
         table.row(
             cx,
             (
-                &format!("the same: child token, `run_until_cancelled`, `timeout`, {what}"),
+                &format!("outermost scope, {what}: child token, `run_until_cancelled`, `timeout`"),
                 1,
             ),
             |cx| run(cx, black_box(outermost(pends))),
@@ -39,7 +39,7 @@ pub(crate) fn outermost_rows(table: &Table, cx: &mut Context<'_>) {
     table.row(
         cx,
         (
-            "ten children in turn that pend once, each: a timeout each",
+            "ten children in turn that pend once, each: a `timeout` each",
             10,
         ),
         |cx| run(cx, black_box(ten())),
@@ -47,7 +47,10 @@ pub(crate) fn outermost_rows(table: &Table, cx: &mut Context<'_>) {
     );
     table.row(
         cx,
-        ("an iteration with a checkpoint: without", ITERATIONS),
+        (
+            "an iteration of a loop with a checkpoint: without",
+            ITERATIONS,
+        ),
         |cx| run(cx, black_box(checked())),
         |cx| run(cx, black_box(unchecked())),
     );
