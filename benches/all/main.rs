@@ -11,13 +11,21 @@ mod runs;
 mod summary;
 mod targets;
 
-use markdown::Tables;
 use options::Options;
+use runs::Runs;
 
 fn main() {
     let options = Options::from_arguments();
     println!("{}", machine::describe());
-    let mut tables = Tables::default();
-    runs::all(&options, &mut tables);
-    summary::print(&tables);
+    let mut runs = Runs::all(&options);
+    summary::print(&runs.tables);
+    let missing = summary::missing(&runs);
+    runs.gaps.extend(missing);
+    println!();
+    for gap in &runs.gaps {
+        println!("{gap}");
+    }
+    if runs.failed() {
+        std::process::exit(1);
+    }
 }

@@ -39,11 +39,11 @@ impl Tables {
         }
     }
 
-    /// The cell of the line with that name, under that column; where the name stands more than once, of the last one: tables
+    /// The cell of the line with that name, under that column, in the table whose head begins with a cell that ends so; where the name stands more than once, of the last one: tables
     /// that grow end with the largest.
     pub(crate) fn cell(&self, table: &str, name: &str, column: &str) -> Option<&str> {
         let wanted = |line: &&Line| {
-            line.head.first().is_some_and(|head| head == table)
+            line.head.first().is_some_and(|head| head.ends_with(table))
                 && line.cells.first().is_some_and(|cell| cell == name)
         };
         let line = self.lines.iter().rev().find(wanted)?;

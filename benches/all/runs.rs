@@ -9,60 +9,129 @@ use crate::options::{FAST_CLOCK, Options};
 
 const BENCHES: [&str; 5] = ["overhead", "fan_out", "combinators", "growth", "layer"];
 
-pub(crate) fn all(options: &Options, tables: &mut Tables) {
-    // Built before anything is measured, in a build of their own.
-    if !succeeds(cargo().arg("--no-run")) {
-        eprintln!("the benchmarks do not build");
-        std::process::exit(1);
-    }
-    for bench in BENCHES {
-        let mut command = cargo();
-        command.args(["--bench", bench]);
-        if let (Some(most), "growth") = (options.most, bench) {
-            command.args(["--", "--most", &most.to_string()]);
+/// What came of running them.
+#[derive(Default)]
+pub(crate) struct Runs {
+    pub(crate) tables: Tables,
+    /// The commands, as the rows name them, that ran to their end.
+    pub(crate) ran: Vec<&'static str>,
+    /// Whatever was skipped or failed, to be said once more at the end.
+    pub(crate) gaps: Vec<String>,
+}
+
+impl Runs {
+    pub(crate) fn all(options: &Options) -> Self {
+        let mut runs = Self::default();
+        // Built before anything is measured, in a build of their own.
+        if !succeeds(cargo().arg("--no-run")) {
+            eprintln!("the benchmarks do not build");
+            std::process::exit(1);
         }
-        run(
-            &format!("cargo bench -p deadline-benches --bench {bench}"),
-            &mut command,
-            tables,
-        );
+        runs.benches(options);
+        if options.quick {
+            runs.gap(
+                "SKIPPED: instructions, the deepest chain and Go, because of --quick".to_owned(),
+            );
+        } else {
+            runs.instructions();
+            runs.compiler(options);
+            runs.go();
+        }
+        runs
     }
-    if options.quick {
-        println!("\nSKIPPED (--quick): benches/instructions, ui-tests/cost --depth, benches/go");
-        return;
-    }
-    instructions(tables);
-    depth(options, tables);
-    go(tables);
-}
 
-fn instructions(tables: &mut Tables) {
-    let mut command = script("benches/instructions");
-    if FAST_CLOCK {
-        command.env("BENCH_FEATURES", "fast-clock");
+    fn benches(&mut self, options: &Options) {
+        for bench in BENCHES {
+            let mut command = cargo();
+            command.args(["--bench", bench]);
+            if let (Some(most), "growth") = (options.most, bench) {
+                command.args(["--", "--most", &most.to_string()]);
+            }
+            self.run(
+                &format!("cargo bench -p deadline-benches --bench {bench}"),
+                &mut command,
+            );
+        }
+        self.ran.push("cargo bench");
     }
-    run("benches/instructions", &mut command, tables);
-}
 
-fn depth(options: &Options, tables: &mut Tables) {
-    let mut command = script("ui-tests/cost");
-    if options.compiler {
-        run("ui-tests/cost", &mut command, tables);
-    } else {
-        run("ui-tests/cost --depth", command.arg("--depth"), tables);
+    fn instructions(&mut self) {
+        let mut command = script("benches/instructions");
+        if FAST_CLOCK {
+            command.env("BENCH_FEATURES", "fast-clock");
+        }
+        if self.run("benches/instructions", &mut command) {
+            self.ran.push("benches/instructions");
+        }
     }
-}
 
-fn go(tables: &mut Tables) {
-    if !succeeds(Command::new("go").arg("version").stdout(Stdio::null())) {
-        println!("\nSKIPPED: go is not installed, so nothing stands beside its `context`");
-        return;
+    fn compiler(&mut self, options: &Options) {
+        let mut command = script("ui-tests/cost");
+        if options.compiler {
+            if self.run("ui-tests/cost", &mut command) {
+                self.ran.push("ui-tests/cost");
+            }
+        } else if self.run("ui-tests/cost --depth", command.arg("--depth")) {
+            self.ran.push("ui-tests/cost --depth");
+        }
     }
-    let mut command = Command::new("go");
-    command
-        .args(["run", "."])
-        .current_dir(root().join("benches/go"));
-    run("cd benches/go && go run .", &mut command, tables);
+
+    fn go(&mut self) {
+        if !succeeds(Command::new("go").arg("version").stdout(Stdio::null())) {
+            self.gap(
+                "SKIPPED: go is not installed, so nothing stands beside its `context`".to_owned(),
+            );
+            return;
+        }
+        let mut command = Command::new("go");
+        command
+            .args(["run", "."])
+            .current_dir(root().join("benches/go"));
+        if self.run("cd benches/go && go run .", &mut command) {
+            self.ran.push("benches/go");
+        }
+    }
+
+    /// Prints what it prints, and reads its tables; false where figures will be missing.
+    fn run(&mut self, name: &str, command: &mut Command) -> bool {
+        println!("\n## `{name}`\n");
+        let mut whole = true;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let ended = child.and_then(|mut child| {
+            for line in child
+                .stdout
+                .take()
+                .into_iter()
+                .flat_map(|out| BufReader::new(out).lines())
+            {
+                let line = line?;
+                println!("{line}");
+                self.tables.read(&line);
+                if line.starts_with("SKIPPED") {
+                    whole = false;
+                    self.gaps.push(line);
+                }
+            }
+            self.tables.read("");
+            child.wait()
+        });
+        match ended {
+            Ok(status) if status.success() => return whole,
+            Ok(status) => self.gap(format!("FAILED: {name}: {status}")),
+            Err(fault) => self.gap(format!("FAILED: {name} could not be run: {fault}")),
+        }
+        false
+    }
+
+    fn gap(&mut self, gap: String) {
+        println!("\n{gap}");
+        self.gaps.push(gap);
+    }
+
+    /// Whether anything that was asked for is missing, rather than left out.
+    pub(crate) fn failed(&self) -> bool {
+        self.gaps.iter().any(|gap| gap.starts_with("FAILED"))
+    }
 }
 
 /// `cargo bench` of the measuring package alone: with the whole workspace selected, features of its tests would be in it.
@@ -91,29 +160,4 @@ fn succeeds(command: &mut Command) -> bool {
         .stdin(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
-}
-
-/// Prints what it prints, and reads its tables. What fails is said, and leaves gaps in the summary.
-fn run(name: &str, command: &mut Command, tables: &mut Tables) {
-    println!("\n## `{name}`\n");
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-    let ended = child.and_then(|mut child| {
-        for line in child
-            .stdout
-            .take()
-            .into_iter()
-            .flat_map(|out| BufReader::new(out).lines())
-        {
-            let line = line?;
-            println!("{line}");
-            tables.read(&line);
-        }
-        tables.read("");
-        child.wait()
-    });
-    match ended {
-        Ok(status) if status.success() => {}
-        Ok(status) => println!("FAILED: {name}: {status}"),
-        Err(fault) => println!("FAILED: {name} could not be run: {fault}"),
-    }
 }

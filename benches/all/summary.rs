@@ -3,6 +3,7 @@
 use crate::machine::clock;
 use crate::markdown::Tables;
 use crate::options::FAST_CLOCK;
+use crate::runs::Runs;
 use crate::targets::{Cell, INSTRUCTIONS, NEIGHBOURS, Row, TARGETS, Target};
 
 pub(crate) fn print(tables: &Tables) {
@@ -26,6 +27,23 @@ pub(crate) fn print(tables: &Tables) {
             counted(tables, row)
         );
     }
+}
+
+/// Rows whose command ran and yet printed no such line: it was renamed on one side only.
+pub(crate) fn missing(runs: &Runs) -> Vec<String> {
+    let rows = TARGETS.iter().chain(NEIGHBOURS);
+    rows.filter(|row| runs.ran.contains(&row.command))
+        .filter(|row| {
+            let measured = Measured::of(&runs.tables, row);
+            measured.ours.is_none() || (row.theirs.is_some() && measured.theirs.is_none())
+        })
+        .map(|row| {
+            format!(
+                "FAILED: `{}` printed no line for: {}",
+                row.command, row.name
+            )
+        })
+        .collect()
 }
 
 /// What was printed of a row.

@@ -108,7 +108,7 @@ impl Row {
 
 const OVERHEAD: &str = "operation: yardstick";
 const BRANCHES: &str = "ten branches, each: yardstick";
-const TASKS: &str = "end of waiting tasks, each: yardstick";
+const TASKS: &str = "waiting tasks, each: yardstick";
 const CANCELLED: &str = "cancelled: one shared `CancellationToken`";
 const LATE: (&str, &str) = ("stopped late", "a loop of 1 ms an iteration");
 const DEPTH: &str = "functions deep that compile with the default recursion limit";
@@ -140,8 +140,10 @@ pub(crate) const TARGETS: &[Row] = &[
     Row::of("bytes, outermost scope: `timeout`", ("bytes of a future", "one around one await"), COLUMNS).within(AtMost(144.0)),
     Row::of("bytes, a nested scope: a nested `timeout`", ("bytes of a future", "a nesting level"), COLUMNS).within(AtMost(40.0)),
     Row::of("functions deep that compile: with a `timeout` each", (DEPTH, "a chain of calls"), COLUMNS).within(AtLeast(25.0)).by("ui-tests/cost --depth"),
-    Row::of("server layer, instructions over a layer that does nothing: tower-http `TimeoutLayer`", (INSTRUCTIONS, "layer"), ("deadline", "yardstick")).within(AtMost(1150.0)).by("benches/instructions"),
-    Row::of("the same: tower `timeout` + `load_shed` + `concurrency_limit`", (INSTRUCTIONS, "layer-tower"), ("deadline", "yardstick")).within(AtMost(1150.0)).by("benches/instructions"),
+    instructions("server layer, instructions over a layer that does nothing, no header: tower-http `TimeoutLayer`", "layer-bare").within(AtMost(1150.0)),
+    instructions("the same, header: tower-http `TimeoutLayer`", "layer").within(AtMost(1150.0)),
+    instructions("the same, header: tower `timeout` + `load_shed` + `concurrency_limit`", "layer-tower").within(AtMost(1150.0)),
+    instructions("the same, header and admission: tower `timeout` + `load_shed` + `concurrency_limit`", "layer-admission").within(AtMost(1350.0)),
     compiler("`cargo check`, million instructions: the functions as they are", "deadline", "cargo check").within(Ratio(1.7, None)),
     compiler("`cargo build`, million instructions: the functions as they are", "deadline", "cargo build").within(Ratio(1.5, None)),
 ];
@@ -153,8 +155,8 @@ pub(crate) const NEIGHBOURS: &[Row] = &[
     compiler("`#[instrument]`, `cargo check`: the functions as they are", "instrument", "cargo check"),
     compiler("`#[instrument]`, `cargo build`: the functions as they are", "instrument", "cargo build"),
     overhead("a request's context: tarpc's `context::current()`"),
-    layer("server layer, time over none: tower-http `TimeoutLayer`", "tower-http `TimeoutLayer`"),
-    layer("the same: tower `timeout` + `load_shed` + `concurrency_limit`", "tower `timeout` + `load_shed` + `concurrency_limit`"),
+    layer("server layer, time over none, header: tower-http `TimeoutLayer`", "`DeadlineLayer`, header", "tower-http `TimeoutLayer`"),
+    layer("the same and admission: tower `timeout` + `load_shed` + `concurrency_limit`", "`DeadlineLayer` and `AdmissionLayer`, header", "tower `timeout` + `load_shed` + `concurrency_limit`"),
     overhead("retry, first success: `backon`"),
     overhead("retry, two failures, no wait: `backon`").counted("retry"),
     overhead("retry, two failures, no wait, attempts capped: `backon`, a `timeout` each"),
@@ -181,10 +183,13 @@ const fn compiler(name: &'static str, functions: &'static str, column: &'static 
         .by("ui-tests/cost")
 }
 
-const fn layer(name: &'static str, line: &'static str) -> Row {
+const fn instructions(name: &'static str, line: &'static str) -> Row {
+    Row::of(name, (INSTRUCTIONS, line), ("deadline", "yardstick")).by("benches/instructions")
+}
+
+const fn layer(name: &'static str, ours: &'static str, theirs: &'static str) -> Row {
     const COLUMN: &str = "over no layer";
-    Row::of(name, ("layer", "`DeadlineLayer`, header"), (COLUMN, COLUMN))
-        .beside(Some(cell("layer", line, COLUMN)))
+    Row::of(name, ("layer", ours), (COLUMN, COLUMN)).beside(Some(cell("layer", theirs, COLUMN)))
 }
 
 const fn branches(name: &'static str, line: &'static str) -> Row {
