@@ -22,8 +22,8 @@ pub(crate) fn describe() -> String {
         .ok()
         .map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
     format!(
-        "machine: {}, {} {}, {} cores, load {}\ncompiler: {}, profile `bench`\nclock: {}; reading \
-         `std::time::Instant` takes {:.0} ns here\n",
+        "machine: {}, {} {}, {} cores, load {}  \ncompiler: {}, profile `bench`  \nclock: {}; reading \
+         `std::time::Instant` takes {:.0} ns",
         processor.as_deref().unwrap_or("an unknown processor"),
         std::env::consts::ARCH,
         std::env::consts::OS,
@@ -35,7 +35,7 @@ pub(crate) fn describe() -> String {
     )
 }
 
-pub(crate) const fn clock() -> &'static str {
+const fn clock() -> &'static str {
     if FAST_CLOCK {
         "the feature `fast-clock`"
     } else {

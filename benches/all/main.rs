@@ -16,8 +16,13 @@ use runs::Runs;
 
 fn main() {
     let options = Options::from_arguments();
-    println!("{}", machine::describe());
+    let machine = machine::describe();
+    println!("{machine}");
     let mut runs = Runs::all(&options);
+    println!(
+        "\n# Summary\n\n{machine}\nup to {} waiting tasks\n",
+        options.most
+    );
     summary::print(&runs.tables);
     let missing = summary::missing(&runs);
     runs.gaps.extend(missing);

@@ -13,7 +13,7 @@ cargo bench --features fast-clock measures with that clock.";
 pub(crate) const FAST_CLOCK: bool = cfg!(feature = "fast-clock");
 
 pub(crate) struct Options {
-    pub(crate) most: Option<u32>,
+    pub(crate) most: u32,
     pub(crate) compiler: bool,
     pub(crate) quick: bool,
 }
@@ -22,7 +22,7 @@ impl Options {
     /// Ends the program where it only has to print something.
     pub(crate) fn from_arguments() -> Self {
         let mut options = Self {
-            most: None,
+            most: 1_000_000,
             compiler: false,
             quick: false,
         };
@@ -32,11 +32,8 @@ impl Options {
                 // cargo says so to every benchmark.
                 "--bench" => {}
                 "--most" => {
-                    let most = arguments.next();
-                    options.most = most.and_then(|most| most.replace(['_', ','], "").parse().ok());
-                    if options.most.is_none() {
-                        refuse("--most takes a number");
-                    }
+                    let most = arguments.next().and_then(|most| most.parse().ok());
+                    options.most = most.unwrap_or_else(|| refuse("--most takes a number"));
                 }
                 "--compiler" => options.compiler = true,
                 "--quick" => options.quick = true,

@@ -44,8 +44,8 @@ impl Runs {
         for bench in BENCHES {
             let mut command = cargo();
             command.args(["--bench", bench]);
-            if let (Some(most), "growth") = (options.most, bench) {
-                command.args(["--", "--most", &most.to_string()]);
+            if bench == "growth" {
+                command.args(["--", "--most", &options.most.to_string()]);
             }
             self.run(
                 &format!("cargo bench -p deadline-benches --bench {bench}"),

@@ -1,19 +1,25 @@
 //! The table at the end.
 
-use crate::machine::clock;
 use crate::markdown::Tables;
 use crate::options::FAST_CLOCK;
 use crate::runs::Runs;
 use crate::targets::{Cell, INSTRUCTIONS, NEIGHBOURS, Row, TARGETS, Target};
 
 pub(crate) fn print(tables: &Tables) {
-    println!("\n# Summary; clock: {}\n", clock());
     println!(
-        "| operation: yardstick | deadline | yardstick | ratio | target | with `fast-clock` | met | instructions: yardstick |"
+        "| operation: yardstick | deadline | yardstick | ratio | target | with `fast-clock` | met | instructions: yardstick | explained under |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---|---:|");
-    for row in TARGETS {
-        println!("{}", with_target(tables, row));
+    println!("|---|---:|---:|---:|---:|---:|---|---:|---|");
+    for section in TARGETS {
+        // A link, for who puts the table at the head of BENCHMARKS.md.
+        let anchor = section.title.to_lowercase().replace(' ', "-");
+        for row in section.rows {
+            println!(
+                "{} [{}](#{anchor}) |",
+                with_target(tables, row),
+                section.title
+            );
+        }
     }
     println!(
         "\nBeside neighbours, without a target. Go is another language's runtime, and no yardstick.\n"
@@ -31,7 +37,8 @@ pub(crate) fn print(tables: &Tables) {
 
 /// Rows whose command ran and yet printed no such line: it was renamed on one side only.
 pub(crate) fn missing(runs: &Runs) -> Vec<String> {
-    let rows = TARGETS.iter().chain(NEIGHBOURS);
+    let targets = TARGETS.iter().flat_map(|section| section.rows);
+    let rows = targets.chain(NEIGHBOURS);
     rows.filter(|row| runs.ran.contains(&row.command))
         .filter(|row| {
             let measured = Measured::of(&runs.tables, row);

@@ -37,6 +37,12 @@ pub(crate) struct Row {
     pub(crate) command: &'static str,
 }
 
+/// Rows that one section of `BENCHMARKS.md` explains.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) rows: &'static [Row],
+}
+
 const fn cell(table: &'static str, line: &'static str, column: &'static str) -> Cell {
     Cell {
         table,
@@ -121,31 +127,41 @@ const fn overhead(line: &'static str) -> Row {
 }
 
 #[rustfmt::skip]
-pub(crate) const TARGETS: &[Row] = &[
-    overhead("outermost scope, ready: `timeout`").within(Ratio(1.0, Some(0.35))).counted("ready"),
-    overhead("outermost scope, one pend: `timeout`").within(Ratio(0.75, Some(0.5))).counted("pend"),
-    overhead("outermost scope, ready: child token, `run_until_cancelled`, `timeout`").within(Ratio(0.35, Some(0.2))).counted("hand-ready"),
-    overhead("outermost scope, one pend: child token, `run_until_cancelled`, `timeout`").within(Ratio(0.35, Some(0.2))).counted("hand-pend"),
-    overhead("deadline already known, ready: `timeout`").within(Ratio(0.2, None)).counted("known-ready"),
-    overhead("deadline already known, one pend: `timeout`").within(Ratio(0.4, None)).counted("known-pend"),
-    overhead("eight nested, ready: eight timeouts").within(Ratio(0.45, Some(0.3))).counted("nested-ready"),
-    overhead("eight nested, one pend: eight timeouts").within(Ratio(0.3, Some(0.25))).counted("nested-pend"),
-    overhead("ten children in turn that pend once, each: a `timeout` each").within(Ratio(0.5, Some(0.3))).counted("ten"),
-    overhead("an iteration of a loop with a checkpoint: without").within(Ratio(1.1, None)).counted("checkpoint"),
-    Row::of("a loop of 1 ms an iteration, stopped late: by one iteration at most", LATE, COLUMNS).beside(None).within(AtMost(1.0)),
-    Row::pair(TASKS, CANCELLED).within(Ratio(1.0, None)),
-    Row::halves("bytes a waiting task: the same", (TASKS, CANCELLED), "bytes").within(AtMost(400.0)),
-    Row::of("allocations, a nested scope: a nested `timeout`", ("allocations", "a nested scope"), COLUMNS).within(AtMost(0.0)),
-    Row::of("allocations, a request of eight nested: eight timeouts", ("allocations", "a request of eight nested"), COLUMNS).within(AtMost(1.0)),
-    Row::of("bytes, outermost scope: `timeout`", ("bytes of a future", "one around one await"), COLUMNS).within(AtMost(144.0)),
-    Row::of("bytes, a nested scope: a nested `timeout`", ("bytes of a future", "a nesting level"), COLUMNS).within(AtMost(40.0)),
-    Row::of("functions deep that compile: with a `timeout` each", (DEPTH, "a chain of calls"), COLUMNS).within(AtLeast(25.0)).by("ui-tests/cost --depth"),
-    instructions("server layer, instructions over a layer that does nothing, no header: tower-http `TimeoutLayer`", "layer-bare").within(AtMost(1150.0)),
-    instructions("the same, header: tower-http `TimeoutLayer`", "layer").within(AtMost(1150.0)),
-    instructions("the same, header: tower `timeout` + `load_shed` + `concurrency_limit`", "layer-tower").within(AtMost(1150.0)),
-    instructions("the same, header and admission: tower `timeout` + `load_shed` + `concurrency_limit`", "layer-admission").within(AtMost(1350.0)),
-    compiler("`cargo check`, million instructions: the functions as they are", "deadline", "cargo check").within(Ratio(1.7, None)),
-    compiler("`cargo build`, million instructions: the functions as they are", "deadline", "cargo build").within(Ratio(1.5, None)),
+pub(crate) const TARGETS: &[Section] = &[
+    Section { title: "Time", rows: &[
+        overhead("outermost scope, ready: `timeout`").within(Ratio(1.0, Some(0.35))).counted("ready"),
+        overhead("outermost scope, one pend: `timeout`").within(Ratio(0.75, Some(0.5))).counted("pend"),
+        overhead("outermost scope, ready: child token, `run_until_cancelled`, `timeout`").within(Ratio(0.35, Some(0.2))).counted("hand-ready"),
+        overhead("outermost scope, one pend: child token, `run_until_cancelled`, `timeout`").within(Ratio(0.35, Some(0.2))).counted("hand-pend"),
+        overhead("deadline already known, ready: `timeout`").within(Ratio(0.2, None)).counted("known-ready"),
+        overhead("deadline already known, one pend: `timeout`").within(Ratio(0.4, None)).counted("known-pend"),
+        overhead("eight nested, ready: eight timeouts").within(Ratio(0.45, Some(0.3))).counted("nested-ready"),
+        overhead("eight nested, one pend: eight timeouts").within(Ratio(0.3, Some(0.25))).counted("nested-pend"),
+        overhead("ten children in turn that pend once, each: a `timeout` each").within(Ratio(0.5, Some(0.3))).counted("ten"),
+        overhead("an iteration of a loop with a checkpoint: without").within(Ratio(1.1, None)).counted("checkpoint"),
+        Row::of("a loop of 1 ms an iteration, stopped late: by one iteration at most", LATE, COLUMNS).beside(None).within(AtMost(1.0)),
+    ] },
+    Section { title: "Waiting tasks", rows: &[
+        Row::pair(TASKS, CANCELLED).named("cancelling waiting tasks, each: one shared `CancellationToken`").within(Ratio(1.0, None)),
+        Row::halves("bytes a waiting task: the same", (TASKS, CANCELLED), "bytes").within(AtMost(400.0)),
+    ] },
+    Section { title: "Space and depth", rows: &[
+        Row::of("allocations, a nested scope: a nested `timeout`", ("allocations", "a nested scope"), COLUMNS).within(AtMost(0.0)),
+        Row::of("allocations, a request of eight nested: eight timeouts", ("allocations", "a request of eight nested"), COLUMNS).within(AtMost(1.0)),
+        Row::of("bytes, outermost scope: `timeout`", ("bytes of a future", "one around one await"), COLUMNS).within(AtMost(144.0)),
+        Row::of("bytes, a nested scope: a nested `timeout`", ("bytes of a future", "a nesting level"), COLUMNS).within(AtMost(40.0)),
+        Row::of("functions deep that compile: with a `timeout` each", (DEPTH, "a chain of calls"), COLUMNS).within(AtLeast(25.0)).by("ui-tests/cost --depth"),
+    ] },
+    Section { title: "The server layer", rows: &[
+        instructions("server layer, instructions over a layer that does nothing, no header: tower-http `TimeoutLayer`", "layer-bare").within(AtMost(1150.0)),
+        instructions("the same, header: tower-http `TimeoutLayer`", "layer").within(AtMost(1150.0)),
+        instructions("the same, header: tower `timeout` + `load_shed` + `concurrency_limit`", "layer-tower").within(AtMost(1150.0)),
+        instructions("the same, header and admission: tower `timeout` + `load_shed` + `concurrency_limit`", "layer-admission").within(AtMost(1350.0)),
+    ] },
+    Section { title: "What the compiler pays", rows: &[
+        compiler("`cargo check`, million instructions: the functions as they are", "deadline", "cargo check").within(Ratio(1.7, None)),
+        compiler("`cargo build`, million instructions: the functions as they are", "deadline", "cargo build").within(Ratio(1.5, None)),
+    ] },
 ];
 
 #[rustfmt::skip]
