@@ -29,9 +29,7 @@ impl Runs {
         }
         runs.benches(options);
         if options.quick {
-            runs.gap(
-                "SKIPPED: instructions, the deepest chain and Go, because of --quick".to_owned(),
-            );
+            runs.gap("left out (--quick): instructions, the deepest chain, Go".to_owned());
         } else {
             runs.instructions();
             runs.compiler(options);
