@@ -27,10 +27,11 @@ impl Options {
             quick: false,
         };
         let mut arguments = std::env::args().skip(1);
+        let mut benchmarking = false;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                // cargo says so to every benchmark.
-                "--bench" => {}
+                // `cargo bench` says so to every benchmark, `cargo test --benches` does not.
+                "--bench" => benchmarking = true,
                 "--most" => {
                     let most = arguments.next().and_then(|most| most.parse().ok());
                     options.most = most.unwrap_or_else(|| refuse("--most takes a number"));
@@ -43,6 +44,10 @@ impl Options {
                 }
                 other => refuse(&format!("no option {other}")),
             }
+        }
+        if !benchmarking {
+            println!("nothing is measured but by `cargo bench`");
+            std::process::exit(0);
         }
         options
     }

@@ -21,8 +21,8 @@ use tokio::task::{JoinSet, yield_now};
 
 const LONG: Duration = Duration::from_secs(600);
 const BRANCHES: u64 = 10;
-const OPERATIONS: u32 = 100;
-const ROUNDS: u32 = 60;
+const OPERATIONS: u32 = 20;
+const ROUNDS: u32 = 600;
 
 /// Pending so many times, woken by the scheduler.
 async fn work(pends: u32, value: u64) -> Result<u64, Stopped> {
