@@ -24,8 +24,10 @@ fn main() {
         options.most
     );
     summary::print(&runs.tables);
-    let missing = summary::missing(&runs);
-    runs.gaps.extend(missing);
+    if !runs.failed() {
+        let missing = summary::missing(&runs);
+        runs.gaps.extend(missing);
+    }
     println!();
     for gap in &runs.gaps {
         println!("{gap}");

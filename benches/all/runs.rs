@@ -23,7 +23,8 @@ impl Runs {
     pub(crate) fn all(options: &Options) -> Self {
         let mut runs = Self::default();
         // Built before anything is measured, in a build of their own.
-        if !succeeds(cargo().arg("--no-run")) {
+        let each = BENCHES.iter().flat_map(|bench| ["--bench", bench]);
+        if !succeeds(cargo().args(each).arg("--no-run")) {
             eprintln!("the benchmarks do not build");
             std::process::exit(1);
         }
