@@ -20,7 +20,7 @@ fn main() {
     println!("{machine}");
     let mut runs = Runs::all(&options);
     println!(
-        "\n# Summary\n\n{machine}\nup to {} waiting tasks\n",
+        "\n# Summary\n\n{machine}  \nup to {} waiting tasks\n",
         options.most
     );
     summary::print(&runs.tables);
