@@ -77,6 +77,19 @@ async fn grouped(pends: u32) -> u64 {
     sum
 }
 
+/// Ten tasks in the scope of the running request, joined by their handles.
+async fn in_scope(pends: u32) -> u64 {
+    let cx = Context::current();
+    let tasks: Vec<_> = (0..BRANCHES)
+        .map(|at| cx.spawn(move |_cx| work(pends, at)))
+        .collect();
+    let mut sum = 0;
+    for task in tasks {
+        sum += task.await.ok().and_then(Result::ok).unwrap_or_default();
+    }
+    sum
+}
+
 async fn joined_with_timeouts(pends: u32) -> u64 {
     let branches = (0..BRANCHES).map(|at| tokio::time::timeout(LONG, work(pends, at)));
     let values = futures::future::join_all(branches).await;
@@ -122,6 +135,8 @@ async fn rows() {
             spawned,
         )
         .await;
+        let name = format!("{what}, `Context::spawn`: `JoinSet`");
+        row(&name, pends, in_scope, spawned).await;
         let name = format!("{what}, a cut-off each: `join_all` of a `timeout` each");
         row(&name, pends, ours_cut_off, joined_with_timeouts).await;
     }
@@ -132,6 +147,11 @@ async fn repeat(only: Only) {
         black_box(match only.operation.as_str() {
             "fan-out-ready" => ours(black_box(0)).await,
             "fan-out-pend" => ours(black_box(1)).await,
+            "cut-off" => ours_cut_off(black_box(1)).await,
+            "group" => grouped(black_box(1)).await,
+            "spawn" => in_scope(black_box(1)).await,
+            "join-set" => spawned(black_box(1)).await,
+            "timeouts" => joined_with_timeouts(black_box(1)).await,
             "join-all-ready" => joined(black_box(0)).await,
             "join-all-pend" => joined(black_box(1)).await,
             operation => panic!("no operation {operation}"),
