@@ -2,13 +2,12 @@
 //!
 //! It was calibrated once and is never told what time it is, while the system's monotonic clock, which tokio's timers run by, is
 //! slewed by NTP: the two go apart, by some ten millionths at first and without end. So nothing is converted between them by a
-//! difference that was taken once. An [`Anchor`] is both clocks read at the same moment, it is used for [`FRESH`] and on its thread
-//! only, and instants are counted from there. Within that time the clocks part by some microseconds, which is less than timers can
-//! tell.
+//! difference that was taken once. An [`Anchor`] is both clocks read at the same moment; it is used for [`FRESH`], on its thread and
+//! for instants that are not [`NEAR`]. Within that time the clocks part by some microseconds, which is less than timers can tell.
 //!
 //! * A stop is decided by the counter alone. A timer is when to look again, never a proof.
-//! * A timer may thus go off before the counter says that it is over: it is set anew, for what the counter says is left, and since
-//!   tokio rounds up to whole milliseconds nothing spins. It may go off later by what the clocks part while it runs.
+//! * A timer may thus go off before the counter says that it is over: it is set anew for what is left, by a new anchor because that
+//!   is near, and so does not spin. It may go off later by what the clocks part while it runs.
 //! * A counter that goes wrong (a calibration that was interrupted, a machine that was suspended, a virtual one that was moved) is
 //!   found out when the next anchor is taken, which also a timer that goes off does: once the clocks have parted by more than
 //!   [a thousandth](parted) the system's clock is read for the rest of the process. The count goes on from the later of the two, so
@@ -23,6 +22,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::anchor::{AT_ONCE, Anchor};
 use crate::scope::TARGET;
 use crate::time::{LONGEST, Short, nanos};
 
@@ -32,24 +32,11 @@ const START: u64 = nanos(LONGEST);
 /// How many nanoseconds an anchor is used.
 const FRESH: u64 = 100_000_000;
 
-/// The clocks were read at the same moment when that took no more nanoseconds than this.
-const AT_ONCE: u64 = 1_000;
-
-/// So often it is tried to read them at the same moment.
-const TRIES: usize = 4;
-
-/// The clocks may part by so many nanoseconds besides a thousandth: a thread may lose its turn between two reads.
-const SLACK: u64 = 10_000_000;
+/// An instant that lies nearer than so many nanoseconds is nearer than the clocks may have parted since an anchor.
+const NEAR: u64 = 200_000;
 
 /// A clock that stands still for so many nanoseconds is paused. The coarsest of running ones move every few milliseconds.
 const STANDS: u64 = 20_000_000;
-
-/// Both clocks at the same moment.
-#[derive(Clone, Copy)]
-struct Anchor {
-    instant: Instant,
-    count: u64,
-}
 
 struct Clocks {
     counter: quanta::Clock,
@@ -62,7 +49,7 @@ struct Clocks {
 static CLOCKS: LazyLock<Clocks> = LazyLock::new(|| {
     let counter = quanta::Clock::new();
     let start = counter.raw();
-    let first = Anchor::take(|| counted(&counter, start));
+    let (_, first) = Anchor::take(|| counted(&counter, start));
     Clocks {
         counter,
         start,
@@ -90,12 +77,12 @@ pub(in crate::time) fn now() -> u64 {
 
 /// The count at `instant`, as the clocks stand to each other now; instants too far away to count are clamped.
 pub(in crate::time) fn count(instant: Instant) -> u64 {
-    anchor().count(instant)
+    anchor(None).count(instant)
 }
 
 /// When the count will be, or was, `count`, as the clocks stand to each other now.
 pub(in crate::time) fn instant(count: u64) -> Instant {
-    anchor().instant(count)
+    anchor(Some(count)).instant(count)
 }
 
 impl Clocks {
@@ -118,22 +105,25 @@ fn counted(counter: &quanta::Clock, start: u64) -> u64 {
     START + counter.delta_as_nanos(start, counter.raw())
 }
 
-fn anchor() -> Anchor {
+/// An anchor that is good enough to convert the instant with the count `of`.
+fn anchor(of: Option<u64>) -> Anchor {
     let clocks = &*CLOCKS;
     let mistrusted = MISTRUSTED.load(Ordering::Relaxed);
     if mistrusted != 0 {
         return clocks.system(mistrusted);
     }
+    let now = clocks.count();
+    let is_near = of.is_some_and(|of| of.abs_diff(now) < NEAR);
     match ANCHOR.get() {
         // A count that went back wraps, and is not fresh.
-        Some(anchor) if clocks.count().wrapping_sub(anchor.count) < FRESH => anchor,
+        Some(anchor) if !is_near && now.wrapping_sub(anchor.count) < FRESH => anchor,
         last => anew(clocks, last),
     }
 }
 
 #[cold]
 fn anew(clocks: &Clocks, last: Option<Anchor>) -> Anchor {
-    let anchor = Anchor::take(|| clocks.count());
+    let (took, anchor) = Anchor::take(|| clocks.count());
     if last.is_none() && stands(clocks, anchor) {
         say_paused();
     }
@@ -143,63 +133,10 @@ fn anew(clocks: &Clocks, last: Option<Anchor>) -> Anchor {
     if let Some(apart) = apart {
         return mistrust(clocks, since, anchor, apart);
     }
-    ANCHOR.set(Some(anchor));
+    if took <= AT_ONCE || last.is_none() {
+        ANCHOR.set(Some(anchor));
+    }
     anchor
-}
-
-impl Anchor {
-    fn take(count: impl Fn() -> u64) -> Self {
-        let once = || {
-            let before = count();
-            let instant = Instant::now();
-            let took = count().saturating_sub(before);
-            let anchor = Self {
-                instant,
-                count: before + took / 2,
-            };
-            (took, anchor)
-        };
-        let mut best = once();
-        for _ in 1..TRIES {
-            if best.0 <= AT_ONCE {
-                break;
-            }
-            let next = once();
-            if next.0 < best.0 {
-                best = next;
-            }
-        }
-        best.1
-    }
-
-    fn count(self, instant: Instant) -> u64 {
-        match instant.checked_duration_since(self.instant) {
-            Some(later) => self.count.saturating_add(nanos(later)),
-            None => {
-                let earlier = self.instant.saturating_duration_since(instant);
-                self.count.saturating_sub(nanos(earlier))
-            }
-        }
-    }
-
-    fn instant(self, count: u64) -> Instant {
-        let (later, earlier) = (
-            count.saturating_sub(self.count),
-            self.count.saturating_sub(count),
-        );
-        self.instant
-            .checked_add(Duration::from_nanos(later))
-            .unwrap_or_else(|| self.instant + LONGEST)
-            .checked_sub(Duration::from_nanos(earlier))
-            .unwrap_or(self.instant)
-    }
-
-    /// By how much the clocks have parted from here to `last`, if that is more than a thousandth and [`SLACK`].
-    fn parted(self, last: Self) -> Option<Duration> {
-        let system = nanos(last.instant.saturating_duration_since(self.instant));
-        let apart = last.count.saturating_sub(self.count).abs_diff(system);
-        (apart > (system / 1_000).saturating_add(SLACK)).then(|| Duration::from_nanos(apart))
-    }
 }
 
 /// Reads the system's clock from here on: as if it had been read since the anchor before, or later if the counter is ahead.
@@ -240,60 +177,91 @@ fn say_paused() {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, poll_fn};
+    use std::process::Command;
+    use std::task::Poll;
+
     use super::*;
+    use crate::{Cause, Context, Deadline, timeout};
 
-    const MS: u64 = 1_000_000;
-
-    fn anchor(count: u64) -> Anchor {
-        let instant = Instant::now();
-        Anchor { instant, count }
-    }
-
-    /// So many nanoseconds later by either clock.
-    fn later(anchor: Anchor, system: u64, count: i64) -> Anchor {
-        Anchor {
-            instant: anchor.instant + Duration::from_nanos(system),
-            count: anchor.count.saturating_add_signed(count),
-        }
+    /// As if the counter had shown so much more when it was last compared.
+    fn skew(by: u64) {
+        let (_, anchor) = Anchor::take(now);
+        let count = anchor.count + by;
+        ANCHOR.set(Some(Anchor { count, ..anchor }));
     }
 
     #[test]
-    fn an_anchor_counts_both_ways_and_clamps() {
-        let anchor = anchor(START);
-        let minute = Duration::from_secs(60);
-        assert_eq!(anchor.count(anchor.instant + minute), START + nanos(minute));
-        assert_eq!(
-            anchor.instant(START + nanos(minute)),
-            anchor.instant + minute
-        );
-        let Some(before) = anchor.instant.checked_sub(minute) else {
+    fn what_is_near_is_counted_from_a_new_anchor() {
+        skew(100_000);
+        let second = Duration::from_secs(1);
+        let at = now() + nanos(second);
+        assert!(instant(at) < Instant::now() + second);
+        let start = Instant::now();
+        let near = now() + 150_000;
+        assert!(instant(near) >= start + Duration::from_nanos(150_000 - AT_ONCE));
+    }
+
+    /// The anchor says that each timer is over a little before the counter does.
+    #[tokio::test]
+    async fn a_timer_that_is_early_is_set_anew_and_does_not_spin() {
+        let mut polls = 0;
+        for _ in 0..50 {
+            skew(190_000);
+            let forever = poll_fn(|_| {
+                polls += 1;
+                Poll::<()>::Pending
+            });
+            let start = now();
+            let stopped = timeout(Duration::from_millis(3), forever)
+                .await
+                .unwrap_err();
+            assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+            assert!(now() - start >= 3_000_000);
+        }
+        assert!(polls <= 50 * 5, "{polls} polls");
+    }
+
+    /// In a process of its own, because from then on the counter is not read any more.
+    #[test]
+    fn a_counter_that_goes_back_is_not_read_any_more_and_the_count_goes_on() {
+        const NAME: &str = "time::clock::counter::tests::a_counter_that_goes_back_is_not_read_any_more_and_the_count_goes_on";
+        const ALONE: &str = "DEADLINE_TEST_ALONE";
+        if std::env::var_os(ALONE).is_none() {
+            let this = std::env::current_exe().unwrap();
+            let alone = Command::new(this)
+                .args([NAME, "--exact"])
+                .env(ALONE, "1")
+                .output()
+                .unwrap();
+            let output = String::from_utf8_lossy(&alone.stdout);
+            assert!(
+                alone.status.success() && output.contains("1 passed"),
+                "{output}"
+            );
             return;
-        };
-        assert_eq!(anchor.count(before), START - nanos(minute));
-        assert_eq!(anchor.instant(START - nanos(minute)), before);
-        let early = Anchor { count: 5, ..anchor };
-        assert_eq!(early.count(before), 0);
-        assert!(anchor.instant(u64::MAX) >= anchor.instant + LONGEST);
-        assert!(anchor.instant(0) <= anchor.instant);
-    }
-
-    /// Slewing is half a thousandth at most.
-    #[test]
-    fn clocks_that_are_slewed_have_not_parted_and_those_that_leap_have() {
-        let first = anchor(START);
-        let hour = 3_600_000 * MS;
-        for (system, count, apart) in [
-            (hour, 3_601_800 * 1_000_000, None),
-            (hour, 3_598_200 * 1_000_000, None),
-            (hour, 3_604_000 * 1_000_000, Some(4_000)),
-            (hour, 0, Some(3_600_000)),
-            (hour, -1_000_000, Some(3_600_000)),
-            (100 * MS, 109 * 1_000_000, None),
-            (100 * MS, 120 * 1_000_000, Some(20)),
-            (0, 3_600_000 * 1_000_000, Some(3_600_000)),
-        ] {
-            let last = later(first, system, count);
-            assert_eq!(first.parted(last), apart.map(Duration::from_millis));
         }
+        let hour = nanos(Duration::from_secs(3_600));
+        let end = now() + hour + 30_000_000;
+        skew(hour);
+        let start = Instant::now();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let stopped = runtime.block_on(async {
+            let cx = Context::builder("request")
+                .deadline(Deadline::from_bits(end).unwrap())
+                .build();
+            cx.run(pending::<()>()).await.unwrap_err()
+        });
+        assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+        let took = start.elapsed();
+        assert!(took >= Duration::from_millis(25), "{took:?}");
+        assert!(took < Duration::from_secs(60), "{took:?}");
+        assert_ne!(MISTRUSTED.load(Ordering::Relaxed), 0);
+        let system = Instant::now();
+        assert!(instant(now()).duration_since(system) < Duration::from_secs(1));
+        assert_eq!(count(instant(end)), end);
     }
 }

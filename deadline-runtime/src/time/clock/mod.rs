@@ -4,6 +4,8 @@
 //! processor. With `test-util` it is tokio's in any case: tests pause it, and no counter pauses with it.
 
 #[cfg(all(feature = "fast-clock", not(feature = "test-util")))]
+mod anchor;
+#[cfg(all(feature = "fast-clock", not(feature = "test-util")))]
 mod counter;
 #[cfg(not(all(feature = "fast-clock", not(feature = "test-util"))))]
 mod system;
