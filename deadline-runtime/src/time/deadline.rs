@@ -19,8 +19,9 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// absence of a deadline is `Option::None`, never a zero and never a huge number; an instant that has
 /// passed is expired.
 ///
-/// The clock is [`tokio::time::Instant`], so that a paused clock drives everything. A machine that is
-/// suspended stops it: what crosses processes must be checked against the wall clock as well.
+/// The clock is [`tokio::time::Instant`], so that a paused clock drives everything; with the feature `fast-clock` it is the
+/// [processor's counter](crate#the-clock). A machine that is suspended stops it: what crosses processes must be checked against the
+/// wall clock as well.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,6 +48,8 @@ impl Deadline {
     }
 
     /// The current instant.
+    ///
+    /// With the feature `fast-clock` the first call of a process calibrates the clock, which takes less than a millisecond as a rule.
     #[must_use]
     pub fn now() -> Self {
         Self::counted(clock::now())
@@ -57,7 +60,7 @@ impl Deadline {
         std::panic::catch_unwind(Self::now).ok()
     }
 
-    /// The same instant for tokio's timers.
+    /// The same instant for tokio's timers. With `fast-clock` it is so as the clocks stand to each other now, a few microseconds off.
     #[must_use]
     pub fn instant(self) -> Instant {
         clock::instant(self.0.get())

@@ -48,25 +48,23 @@ impl Anchor {
         best
     }
 
+    /// The count at `instant`.
     pub(super) fn count(self, instant: Instant) -> u64 {
-        match instant.checked_duration_since(self.instant) {
-            Some(later) => self.count.saturating_add(nanos(later)),
-            None => {
-                let earlier = self.instant.saturating_duration_since(instant);
-                self.count.saturating_sub(nanos(earlier))
-            }
-        }
+        let later = instant.saturating_duration_since(self.instant);
+        let earlier = self.instant.saturating_duration_since(instant);
+        self.count
+            .saturating_add(nanos(later))
+            .saturating_sub(nanos(earlier))
     }
 
+    /// When it is `count`.
     pub(super) fn instant(self, count: u64) -> Instant {
-        let (later, earlier) = (
-            count.saturating_sub(self.count),
-            self.count.saturating_sub(count),
-        );
+        let later = Duration::from_nanos(count.saturating_sub(self.count));
+        let earlier = Duration::from_nanos(self.count.saturating_sub(count));
         self.instant
-            .checked_add(Duration::from_nanos(later))
+            .checked_add(later)
             .unwrap_or_else(|| self.instant + LONGEST)
-            .checked_sub(Duration::from_nanos(earlier))
+            .checked_sub(earlier)
             .unwrap_or(self.instant)
     }
 

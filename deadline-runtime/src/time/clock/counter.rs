@@ -1,7 +1,7 @@
 //! The counter of the processor, which costs a third of what the system's clock does.
 //!
 //! It was calibrated once and is never told what time it is, while the system's monotonic clock, which tokio's timers run by, is
-//! slewed by NTP: the two go apart, by some ten millionths at first and without end. So nothing is converted between them by a
+//! slewed by NTP: the two go apart, by some ten parts in a million and without end. So nothing is converted between them by a
 //! difference that was taken once. An [`Anchor`] is both clocks read at the same moment; it is used for [`FRESH`], on its thread and
 //! for instants that are not [`NEAR`]. Within that time the clocks part by some microseconds, which is less than timers can tell.
 //!
