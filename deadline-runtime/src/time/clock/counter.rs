@@ -184,22 +184,23 @@ mod tests {
     use super::*;
     use crate::{Cause, Context, Deadline, timeout};
 
-    /// As if the counter had shown so much more when it was last compared.
-    fn skew(by: u64) {
+    /// Sets an anchor by which instants are so much too early.
+    fn be_early(by: Duration) {
         let (_, anchor) = Anchor::take(now);
-        let count = anchor.count + by;
-        ANCHOR.set(Some(Anchor { count, ..anchor }));
+        let instant = anchor.instant.checked_sub(by).unwrap();
+        ANCHOR.set(Some(Anchor { instant, ..anchor }));
     }
 
     #[test]
     fn what_is_near_is_counted_from_a_new_anchor() {
-        skew(100_000);
+        let off = Duration::from_micros(150);
+        be_early(off);
         let second = Duration::from_secs(1);
         let at = now() + nanos(second);
-        assert!(instant(at) < Instant::now() + second);
+        assert!(instant(at) + off / 2 < Instant::now() + second);
         let start = Instant::now();
-        let near = now() + 150_000;
-        assert!(instant(near) >= start + Duration::from_nanos(150_000 - AT_ONCE));
+        let near = now() + nanos(off);
+        assert!(instant(near) + Duration::from_nanos(AT_ONCE) >= start + off);
     }
 
     /// The anchor says that each timer is over a little before the counter does.
@@ -207,7 +208,7 @@ mod tests {
     async fn a_timer_that_is_early_is_set_anew_and_does_not_spin() {
         let mut polls = 0;
         for _ in 0..50 {
-            skew(190_000);
+            be_early(Duration::from_micros(190));
             let forever = poll_fn(|_| {
                 polls += 1;
                 Poll::<()>::Pending
@@ -243,7 +244,10 @@ mod tests {
         }
         let hour = nanos(Duration::from_secs(3_600));
         let end = now() + hour + 30_000_000;
-        skew(hour);
+        // As if the counter had shown an hour more just now.
+        let (_, mut more) = Anchor::take(now);
+        more.count += hour;
+        ANCHOR.set(Some(more));
         let start = Instant::now();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
