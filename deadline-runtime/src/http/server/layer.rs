@@ -10,6 +10,7 @@ use super::service::DeadlineService;
 use crate::http::{Policy, Shutdown};
 use crate::scope::TARGET;
 use crate::tasks::Tracker;
+use crate::time::Deadline;
 
 /// Runs the service below it inside the deadline of each request.
 ///
@@ -87,12 +88,16 @@ impl Shared {
 impl DeadlineLayer {
     /// A layer whose requests are called `operation` in events and reports. The place of the call is what
     /// [`Stopped::limited_by`](crate::Stopped::limited_by) names.
+    ///
+    /// With the feature `fast-clock` this calibrates the clock, unless it has been read before.
     #[must_use]
     #[track_caller]
     pub fn new(operation: &'static str, policy: Policy) -> Self {
         if let Err(error) = policy.fits() {
             tracing::warn!(target: TARGET, op = operation, %error, "every request will be refused");
         }
+        // The first read of a clock may have to calibrate it: here, where no request waits.
+        let _ = Deadline::now();
         Self {
             shared: Arc::new(Shared {
                 operation,

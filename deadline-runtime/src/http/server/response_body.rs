@@ -8,13 +8,12 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
 
 use super::ending::Ending;
 use super::exchange::Exchange;
 use crate::context::Cancelled;
+use crate::scope::Timer;
 use crate::stop::{Cause, Details, Stopped};
-use crate::time::Deadline;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -44,8 +43,7 @@ pin_project! {
     /// What wakes a body that waits for its source.
     struct Alarm {
         #[pin]
-        end: Option<Sleep>,
-        at: Option<Deadline>,
+        end: Timer,
         // Says the end of work as well, which comes before that of the body, and nothing after it.
         #[pin]
         cancelled: Cancelled,
@@ -219,30 +217,20 @@ impl Within {
         }
         let exchange = &self.exchange;
         let next = self.ending.next();
-        let sleep = |at: Deadline| tokio::time::sleep_until(at.instant());
         let alarm = self.alarm.get_or_insert_with(|| {
             Box::pin(Alarm {
-                end: next.map(sleep),
-                at: next,
+                end: Timer::default(),
                 cancelled: exchange.cx.cancelled(),
                 told: false,
             })
         });
-        let mut alarm = alarm.as_mut().project();
-        if *alarm.at != next {
-            *alarm.at = next;
-            alarm.end.set(next.map(sleep));
-        }
+        let alarm = alarm.as_mut().project();
         if !*alarm.told && alarm.cancelled.poll(cx).is_ready() {
             *alarm.told = true;
             if exchange.cancelled().is_some() {
                 cx.waker().wake_by_ref();
             }
         }
-        if let Some(end) = alarm.end.as_pin_mut()
-            && end.poll(cx).is_ready()
-        {
-            cx.waker().wake_by_ref();
-        }
+        alarm.end.wait(next, cx);
     }
 }
