@@ -474,6 +474,16 @@ impl Frame {
         }
     }
 
+    /// The end of work, where nothing has stopped this scope already and that alone can.
+    #[inline(always)]
+    pub(crate) fn ends_by_clock(&self) -> Option<Deadline> {
+        let cancelled = self.node.as_ref().is_some_and(|node| node.signal.is_set());
+        if self.mode != Mode::Enforce || self.stop.is_some() || self.also.is_some() || cancelled {
+            return None;
+        }
+        self.limits.soft
+    }
+
     /// Why this scope has to stop by `now`, if it has to: a cancel, or the end of its work.
     ///
     /// Decided by the order of events, not by what was noticed first: a cancel after the deadline is the
