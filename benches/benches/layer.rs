@@ -145,7 +145,9 @@ fn main() {
     if let (Some(layer), Some(times)) = (arguments.nth(1), arguments.next()) {
         let times: u32 = times.parse().expect("a number");
         let mut service = service(&layer);
-        let timeout = LAYERS.iter().any(|(name, timeout, _)| *name == layer && *timeout);
+        let timeout = LAYERS
+            .iter()
+            .any(|(name, timeout, _)| *name == layer && *timeout);
         return in_task(move |cx| {
             for _ in 0..times {
                 drop(black_box(drive(cx, call(&mut service, request(timeout)))));

@@ -2,6 +2,7 @@
 
 pub(crate) mod current;
 mod handle;
+pub(crate) mod id;
 #[cfg(all(test, deadline_loom))]
 mod interleavings;
 mod mode;

@@ -73,13 +73,12 @@ pub(super) fn asked_by<B>(request: &Request<B>) -> Option<HeaderValue> {
     if request.method() != Method::POST {
         return None;
     }
-    content_type(request.headers())
+    answered_as(request.headers().get(CONTENT_TYPE)?)
 }
 
 /// `application/grpc`, also with a format or a parameter behind it; gRPC-Web keeps its own.
-fn content_type(headers: &HeaderMap) -> Option<HeaderValue> {
+pub(super) fn answered_as(value: &HeaderValue) -> Option<HeaderValue> {
     const PLAIN: &[u8] = b"application/grpc";
-    let value = headers.get(CONTENT_TYPE)?;
     let start = value.as_bytes().get(..PLAIN.len())?;
     if !start.eq_ignore_ascii_case(PLAIN) {
         return None;

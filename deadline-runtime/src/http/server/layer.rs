@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tower_layer::Layer;
 
 use super::service::DeadlineService;
+use crate::http::request_id::Ids;
 use crate::http::{Policy, Shutdown};
 use crate::scope::TARGET;
 use crate::tasks::Tracker;
@@ -40,8 +41,12 @@ pub struct DeadlineLayer {
 }
 
 /// What every request of one layer has in common.
+///
+/// The count of ids comes first: beside the count of references, which every request writes as well.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Shared {
+    pub(super) ids: Ids,
     pub(super) operation: &'static str,
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
@@ -55,6 +60,7 @@ pub(super) struct Shared {
 impl Clone for Shared {
     fn clone(&self) -> Self {
         Self {
+            ids: Ids::new(),
             policy: self.policy.clone(),
             tracker: self.tracker.clone(),
             shutdown: self.shutdown.clone(),
@@ -95,6 +101,7 @@ impl DeadlineLayer {
         }
         Self {
             shared: Arc::new(Shared {
+                ids: Ids::new(),
                 operation,
                 location: Location::caller(),
                 policy,

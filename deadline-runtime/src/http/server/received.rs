@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::{HeaderValue, Request, Version};
+use ::http::{HeaderValue, Method, Request, Version};
 
-use super::asked::{Asked, forget};
+use super::asked::Asked;
 use super::exchange::{Exchange, Terms};
+use super::head::{Head, Name, forget};
 use super::layer::Shared;
+use crate::context::id::{Drawn, Id};
 use crate::context::{Context, Mode, Overrides, RootBuilder};
 use crate::http::codec;
 use crate::http::grpc;
 use crate::http::header::REQUEST_ID;
 use crate::http::policy::{Malformed, Source, Trust};
-use crate::http::request_id;
+use crate::http::request_id::Ids;
 use crate::scope::TARGET;
 use crate::stop::Cause;
 use crate::time::{Budget, Deadline, Short, nanos};
@@ -44,19 +46,19 @@ impl Received {
         // A layer further out has been here: one request, one id, and its deadline holds.
         let outer = request.extensions().get::<Context>().cloned();
         let known = outer.as_ref().and_then(Context::request_id);
-        let (id, fresh) = match known.or_else(|| request_id::taken(request.headers())) {
-            Some(id) => (id, false),
-            None => (request_id::made(), true),
+        let head = Head::of(request.headers());
+        let identity = match known.or_else(|| head.id(request.headers())) {
+            Some(id) => Identity::Taken(id),
+            None => Identity::made(&shared.ids),
         };
-        let mode = policy.mode_of(&id);
-        let grpc = grpc::asked_by(request);
-        let mut terms = Terms {
-            grpc,
-            ..Terms::default()
-        };
+        let mode = policy.mode_of(|| identity.text());
+        let mut terms = Terms::default();
+        if *request.method() == Method::POST {
+            terms.grpc = head.first(Name::ContentType).and_then(grpc::answered_as);
+        }
         let mut root = RootBuilder::new(shared.operation, shared.location)
             .mode(mode)
-            .request_id(id.clone())
+            .identified(identity.id())
             .started(arrived);
         let outer_node = outer.as_ref().and_then(Context::node);
         let inherited = outer_node.and_then(|node| node.tracker());
@@ -65,19 +67,21 @@ impl Received {
         }
         let mut refused = None;
         if mode != Mode::Off {
-            let mut asked = Asked::of(policy, request.headers(), terms.grpc.is_some());
+            let mut asked = Asked::of(policy, &head, request.headers(), terms.grpc.is_some());
             if let Some(malformed) = asked.malformed {
                 match policy.on_malformed() {
                     Malformed::Reject => {
                         refused = mode.enforces().then_some(Refusal::Malformed(malformed));
                         terms.would = Some(Cause::BadDeadline);
                     }
-                    Malformed::Default => unreadable(malformed, shared.operation, &id),
+                    Malformed::Default => {
+                        unreadable(malformed, shared.operation, identity.text());
+                    }
                 }
             }
             let granted = Granted::of(shared, &mut asked);
             if let Some(header) = asked.skewed {
-                shared.skewed(header, &id);
+                shared.skewed(header, identity.text());
             }
             terms.source = granted.source;
             terms.would = terms.would.or(granted.would);
@@ -103,7 +107,13 @@ impl Received {
                 }
             }
             if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
-                admitted(shared.operation, &granted, &terms, asked.queued, &id);
+                admitted(
+                    shared.operation,
+                    &granted,
+                    &terms,
+                    asked.queued,
+                    identity.text(),
+                );
             }
         }
         let cx = root.build();
@@ -113,17 +123,47 @@ impl Received {
             refused = Some(Refusal::Shutdown { closes });
         }
         if mode.propagates() {
+            let ignored = policy.trusts() == Trust::Ignore && head.is_of_caller();
             let headers = request.headers_mut();
-            if policy.trusts() == Trust::Ignore {
+            if ignored {
                 forget(headers);
             }
-            if fresh && let Ok(id) = HeaderValue::from_str(&id) {
+            if let Identity::Made(_, digits) = &identity
+                && let Ok(id) = HeaderValue::from_bytes(digits)
+            {
                 headers.insert(REQUEST_ID, id);
             }
         }
         request.extensions_mut().insert(cx.clone());
         let exchange = Exchange::new(shared.clone(), cx, outer, terms, open.flatten());
         Self { exchange, refused }
+    }
+}
+
+/// Which request it is.
+enum Identity {
+    Taken(Arc<str>),
+    Made(Drawn, [u8; 32]),
+}
+
+impl Identity {
+    fn made(ids: &Ids) -> Self {
+        let drawn = ids.draw();
+        Self::Made(drawn, drawn.digits())
+    }
+
+    fn id(&self) -> Id {
+        match self {
+            Self::Taken(id) => Id::Text(id.clone()),
+            Self::Made(drawn, _) => Id::Drawn(*drawn),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Taken(id) => id,
+            Self::Made(_, digits) => std::str::from_utf8(digits).unwrap_or_default(),
+        }
     }
 }
 
