@@ -7,7 +7,7 @@ pub(crate) mod id;
 mod interleavings;
 mod mode;
 pub(crate) mod node;
-mod overrides;
+pub(crate) mod overrides;
 mod report;
 mod root;
 mod signal;

@@ -95,12 +95,6 @@ impl RootBuilder {
         self
     }
 
-    #[cfg(feature = "http")]
-    pub(crate) fn identified(mut self, id: Id) -> Self {
-        self.request_id = Some(id);
-        self
-    }
-
     /// Whether every scope is written down for [`Context::report`].
     pub fn report(mut self, report: bool) -> Self {
         self.report = report;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Policy, Trust};
+use crate::time::nanos;
 
 /// Which limit won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +56,12 @@ impl Policy {
     }
 
     pub(in crate::http) fn reserve_of(&self, granted: Duration) -> Duration {
-        const LEAST: Duration = Duration::from_millis(10);
-        const MOST: Duration = Duration::from_millis(100);
-        self.reserve
-            .unwrap_or_else(|| (granted / 20).clamp(LEAST, MOST).min(granted / 2))
+        const LEAST: u64 = 10_000_000;
+        const MOST: u64 = 100_000_000;
+        self.reserve.unwrap_or_else(|| {
+            let granted = nanos(granted);
+            Duration::from_nanos((granted / 20).clamp(LEAST, MOST).min(granted / 2))
+        })
     }
 }
 

@@ -9,11 +9,12 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use super::progress::{Progress, Stage};
+use super::request_body::RequestBody;
 
 pin_project! {
     pub(super) struct Call<S, B>
     where
-        S: Service<Request<B>>,
+        S: Service<Request<RequestBody<B>>>,
     {
         progress: Progress,
         #[pin]
@@ -32,8 +33,9 @@ pin_project! {
 
 impl<S, B> Call<S, B>
 where
-    S: Service<Request<B>>,
+    S: Service<Request<RequestBody<B>>>,
 {
+    #[inline]
     pub(super) fn new(service: S, request: Request<B>, progress: Progress) -> Self {
         Self {
             progress,
@@ -47,7 +49,7 @@ where
 
 impl<S, B> Future for Call<S, B>
 where
-    S: Service<Request<B>>,
+    S: Service<Request<RequestBody<B>>>,
 {
     type Output = Result<S::Response, S::Error>;
 
@@ -62,7 +64,8 @@ where
                         return Poll::Pending;
                     };
                     this.progress.enter(Stage::Handler);
-                    let future = service.call(request);
+                    let observed = |body| RequestBody::new(body, this.progress.clone());
+                    let future = service.call(request.map(observed));
                     this.state.set(State::Called { future });
                 }
                 StateProj::Called { future } => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::header::CONTENT_TYPE;
-use ::http::{HeaderMap, HeaderValue, Response};
+use ::http::{HeaderMap, Response};
 
 use super::exchange::Exchange;
 use crate::stop::Cause;
@@ -19,7 +19,7 @@ use crate::time::Deadline;
 /// An error, so that nobody takes a part for the whole. An upgrade (101) has no body: what follows is not HTTP's.
 pub(super) struct Ending {
     at: Option<Deadline>,
-    idle: Option<Idle>,
+    idle: Option<Box<Idle>>,
     pub(super) by_trailers: bool,
 }
 
@@ -42,8 +42,8 @@ impl Ending {
         let by_trailers = exchange.terms.grpc.is_some();
         // A gRPC caller sets the deadline of the whole call; the one of the head may be ours and shorter.
         let whole_call =
-            (exchange.terms.total.zip(exchange.end())).is_some_and(|(total, end)| total <= end);
-        let is_stream = match exchange.terms.grpc {
+            (exchange.terms.total().zip(exchange.end())).is_some_and(|(total, end)| total <= end);
+        let is_stream = match &exchange.terms.grpc {
             Some(_) => !whole_call,
             None => is_event_stream(response.headers()),
         };
@@ -57,9 +57,11 @@ impl Ending {
         };
         Self {
             at,
-            idle: is_stream.then(|| Idle {
-                limit: exchange.shared.policy.idles(),
-                last: Deadline::now(),
+            idle: is_stream.then(|| {
+                Box::new(Idle {
+                    limit: exchange.shared.policy.idles(),
+                    last: Deadline::now(),
+                })
             }),
             by_trailers,
         }
@@ -94,15 +96,17 @@ impl Ending {
 
     /// When to look again.
     pub(super) fn next(&self) -> Option<Deadline> {
-        Deadline::earlier(self.at, self.idle.as_ref().map(Idle::end))
+        Deadline::earlier(self.at, self.idle.as_deref().map(Idle::end))
     }
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {
     const NAME: &[u8] = b"text/event-stream";
-    let Some(value) = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes) else {
+    // An answer has few headers: to look each of them at is quicker than to look one up.
+    let Some((_, value)) = headers.iter().find(|(name, _)| *name == CONTENT_TYPE) else {
         return false;
     };
+    let value = value.as_bytes();
     let named = value
         .get(..NAME.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(NAME));

@@ -17,12 +17,13 @@ use bytes::Bytes;
 
 use super::event::{self, Verdict};
 use super::layer::Shared;
-use super::progress::{Progress, Stage};
+use super::progress::Stage;
 use super::received::Refusal;
 use crate::context::node::{Limits, Node, Seed};
 use crate::context::{Context, Mode};
 use crate::http::answer::{self, Answer};
 use crate::http::codec;
+use crate::http::grpc::AnsweredAs;
 use crate::http::policy::Source;
 use crate::http::shutdown::Open;
 use crate::scope::Operation;
@@ -31,21 +32,30 @@ use crate::time::{Budget, Deadline, nanos};
 
 /// Under what terms a request was let in.
 pub(super) struct Terms {
-    /// A gRPC request, and the content type of its answer.
-    pub(super) grpc: Option<HeaderValue>,
-    /// When a gRPC caller stops waiting for the whole call, streams included.
-    pub(super) total: Option<Deadline>,
+    pub(super) grpc: Option<GrpcTerms>,
     /// Which limit won.
     pub(super) source: Source,
     /// What it would have been refused for at its start, where nothing is refused.
     pub(super) would: Option<Cause>,
 }
 
+pub(super) struct GrpcTerms {
+    /// The content type of the answer.
+    pub(super) answered: AnsweredAs,
+    /// When the caller stops waiting for the whole call, streams included.
+    pub(super) total: Option<Deadline>,
+}
+
+impl Terms {
+    pub(super) fn total(&self) -> Option<Deadline> {
+        self.grpc.as_ref()?.total
+    }
+}
+
 impl Default for Terms {
     fn default() -> Self {
         Self {
             grpc: None,
-            total: None,
             source: Source::Max,
             would: None,
         }
@@ -55,23 +65,28 @@ impl Default for Terms {
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
-    /// Of a stream: the context of its head, which what its handler has spawned still has.
-    head: Option<Context>,
-    pub(super) progress: Progress,
     /// The context of a layer further out.
     outer: Option<Context>,
     pub(super) terms: Terms,
-    /// By how much the head of the answer came after the end of work, where nothing is enforced.
-    over: Option<Duration>,
+    rare: Option<Box<Rare>>,
     /// Set for the length of each poll. Dropped with it set, the request has panicked, which is not the client's doing.
     pub(super) polling: bool,
-    /// Between two items of a stream there was more than this.
-    silent: Option<Duration>,
     /// Every byte of the answer is out: who drops it now does not leave.
     delivered: bool,
     open: bool,
     /// A shutdown waits for it.
     _in_flight: Option<Open>,
+}
+
+/// What hardly any request has: an exchange is moved with its answer.
+#[derive(Default)]
+struct Rare {
+    /// Of a stream: the context of its head, which what its handler has spawned still has.
+    head: Option<Context>,
+    /// By how much the head of the answer came after the end of work, where nothing is enforced.
+    over: Option<Duration>,
+    /// Between two items of a stream there was more than this.
+    silent: Option<Duration>,
 }
 
 impl Exchange {
@@ -84,18 +99,37 @@ impl Exchange {
     ) -> Self {
         Self {
             open: cx.mode() != Mode::Off,
-            progress: Progress::of(&cx),
             shared,
             cx,
-            head: None,
             outer,
             terms,
-            over: None,
+            rare: None,
             polling: false,
-            silent: None,
             delivered: false,
             _in_flight: in_flight,
         }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn over(&self) -> Option<Duration> {
+        self.rare.as_ref()?.over
+    }
+
+    fn silent(&self) -> Option<Duration> {
+        self.rare.as_ref()?.silent
+    }
+
+    /// The context of the head, where the answer is a stream.
+    fn head(&self) -> Option<&Context> {
+        self.rare.as_ref()?.head.as_ref()
+    }
+
+    fn stage(&self) -> Stage {
+        let request = self.head().unwrap_or(&self.cx);
+        request.node().map_or(Stage::Queue, |node| Stage::of(node))
     }
 
     pub(super) fn enforces(&self) -> bool {
@@ -130,7 +164,7 @@ impl Exchange {
 
     /// The request was stopped before there was an answer.
     pub(super) fn stopped(mut self, stop: Brief) -> Response<Bytes> {
-        let stage = self.progress.stage();
+        let stage = self.stage();
         let stop = match stop.phase {
             Phase::Wait => Brief {
                 phase: stage.phase(),
@@ -203,14 +237,15 @@ impl Exchange {
 
     /// A stream was silent for longer than it may be.
     pub(super) fn fell_silent(&mut self, idle: Duration) -> Cause {
-        self.silent = Some(idle);
+        self.rare().silent = Some(idle);
         Cause::DeadlineExceeded
     }
 
     /// The same where nothing is enforced: it would have been the end, so long before the next item.
     pub(super) fn would_fall_silent(&mut self, idle: Duration, by: Duration) {
-        self.silent = Some(idle);
-        self.over = Some(by);
+        let rare = self.rare();
+        rare.silent = Some(idle);
+        rare.over = Some(by);
     }
 
     /// There is a head, and what follows is a stream: from here on it has limits of its own, and what happens in it a
@@ -219,7 +254,7 @@ impl Exchange {
         let Some(head) = self.cx.node() else { return };
         let started = Deadline::now();
         let policy = &self.shared.policy;
-        let asked = self.terms.total.map(|total| {
+        let asked = self.terms.total().map(|total| {
             let reserve = policy.reserve_of(total.since(head.started));
             total.sooner(nanos(reserve))
         });
@@ -240,7 +275,8 @@ impl Exchange {
         head.outlive();
         // Below the head's, so that a cancel of the request is one of its stream.
         let stream = Context::from_node(Node::child(head, seed));
-        self.head = Some(std::mem::replace(&mut self.cx, stream));
+        let head = std::mem::replace(&mut self.cx, stream);
+        self.rare().head = Some(head);
     }
 
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
@@ -252,7 +288,7 @@ impl Exchange {
 
     /// The end of the request as a whole.
     pub(super) fn of_request(&self, cause: Cause) -> Brief {
-        self.brief(cause, self.progress.stage().phase())
+        self.brief(cause, self.stage().phase())
     }
 
     /// The answer went out, or was handed to an outer layer as an error.
@@ -265,7 +301,7 @@ impl Exchange {
         self.delivered = true;
     }
 
-    fn ended_well(&mut self) {
+    pub(super) fn ended_well(&mut self) {
         if !self.open {
             return;
         }
@@ -274,14 +310,14 @@ impl Exchange {
             return;
         }
         let body = past(self.end());
-        let (cause, phase) = match (self.terms.would, self.over) {
+        let (cause, phase) = match (self.terms.would, self.over()) {
             (Some(cause), _) => (cause, Phase::Start),
-            (None, Some(_)) if self.silent.is_some() => (Cause::DeadlineExceeded, Phase::Body),
+            (None, Some(_)) if self.silent().is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, Some(_)) => (Cause::DeadlineExceeded, Phase::Wait),
             (None, None) if body.is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, None) => return,
         };
-        let by = self.over.or(body).unwrap_or_default();
+        let by = self.over().or(body).unwrap_or_default();
         let stop = self.brief(cause, phase);
         self.say(&stop, Verdict::WouldStop(by));
     }
@@ -289,16 +325,20 @@ impl Exchange {
     /// There is a head; what follows is its body.
     pub(super) fn headed(&mut self) {
         if !self.enforces() {
-            self.over = past(self.end_of_work());
+            if let Some(over) = past(self.end_of_work()) {
+                self.rare().over = Some(over);
+            }
         }
-        self.progress.enter(Stage::ResponseBody);
+        if let Some(node) = self.cx.node() {
+            Stage::ResponseBody.enter(node);
+        }
     }
 
     /// Stops whatever belongs to the request; the cause is the one that was there first.
     fn cancel(&self, cause: Cause) -> Cause {
         self.cx.cancel(cause);
         let cause = self.cancelled().unwrap_or(cause);
-        if let Some(head) = &self.head {
+        if let Some(head) = self.head() {
             head.cancel(cause);
         }
         cause
@@ -323,7 +363,7 @@ impl Exchange {
                 .then(|| answer::detail(stop))
                 .flatten(),
             retry_after: Some(policy.retries_after()),
-            grpc: self.terms.grpc.clone(),
+            grpc: self.terms.grpc.as_ref().map(|grpc| grpc.answered.value()),
             ..Answer::default()
         }
     }
@@ -341,7 +381,7 @@ impl Exchange {
                 location: self.shared.location,
             },
             deadline: self.end(),
-            budget: self.silent.or_else(|| Some(self.end()?.since(started))),
+            budget: self.silent().or_else(|| Some(self.end()?.since(started))),
             elapsed: Deadline::now().since(started),
         }
     }
@@ -373,7 +413,7 @@ impl Drop for Exchange {
         };
         // What the order of events says: after the deadline nobody can leave any more.
         let cause = self.cancel(cause);
-        let stop = self.brief(cause, self.progress.stage().phase());
+        let stop = self.brief(cause, self.stage().phase());
         self.say(&stop, Verdict::Stopped);
     }
 }

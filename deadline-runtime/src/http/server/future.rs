@@ -17,6 +17,7 @@ use super::call::Call;
 use super::ending::Ending;
 use super::exchange::Exchange;
 use super::layer::Shared;
+use super::progress::Progress;
 use super::received::{Received, Refusal};
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
@@ -38,10 +39,10 @@ pin_project! {
     {
         // Dropped before the run, so that the run finds the cause recorded.
         exchange: Option<Exchange>,
-        refused: Option<Refusal>,
+        refused: Option<Box<Refusal>>,
         head_only: bool,
         #[pin]
-        run: Run<Call<S, RequestBody<B>>>,
+        run: Run<Call<S, B>>,
     }
 }
 
@@ -52,8 +53,7 @@ where
     pub(super) fn start(shared: &Arc<Shared>, service: S, mut request: Request<B>) -> Self {
         let Received { exchange, refused } = Received::of(shared, &mut request);
         let head_only = request.method() == Method::HEAD;
-        let request = request.map(|body| RequestBody::new(body, exchange.progress.clone()));
-        let call = Call::new(service, request, exchange.progress.clone());
+        let call = Call::new(service, request, Progress::of(&exchange.cx));
         let context = exchange.cx.node().cloned();
         Self {
             run: Run::quiet(context, call),
@@ -77,7 +77,7 @@ where
         if let Some(refusal) = this.refused.take()
             && let Some(exchange) = this.exchange.take()
         {
-            return Poll::Ready(Ok(exchange.refused(refusal).map(ResponseBody::ours)));
+            return Poll::Ready(Ok(exchange.refused(*refusal).map(ResponseBody::ours)));
         }
         let polling = |exchange: &mut Option<Exchange>, polling| {
             if let Some(exchange) = exchange {
@@ -106,9 +106,8 @@ where
             }
             Err(stopped) => {
                 let request = exchange.cx.clone();
-                let mut response = exchange.stopped(stopped.brief()).map(ResponseBody::ours);
-                response.extensions_mut().insert(request);
-                Ok(response)
+                let response = exchange.stopped(stopped.brief());
+                Ok(naming(request, response.map(ResponseBody::ours)))
             }
         })
     }
@@ -121,30 +120,28 @@ fn answered<B: Body<Data = Bytes>>(
     mut response: Response<B>,
     head_only: bool,
 ) -> Response<ResponseBody<B>> {
-    let request = exchange.cx.clone();
-    let with_request = |mut response: Response<ResponseBody<B>>| {
-        response.extensions_mut().insert(request);
-        response
-    };
     if let Some(stop) = own_stop(&exchange, &mut response) {
         let detail = exchange.enforces() && exchange.shared.policy.shows_detail();
         if let Some(detail) = detail.then(|| answer::detail(&stop)).flatten() {
             response.headers_mut().insert(DEADLINE_DETAIL, detail);
         }
+        let request = exchange.cx.clone();
         exchange.answered(&stop);
-        return with_request(response.map(ResponseBody::free));
+        return naming(request, response.map(ResponseBody::free));
     }
     if exchange.enforces() {
         let catch_all =
             is_catch_all(&exchange, &response) && !response.headers().contains_key(DEADLINE_CAUSE);
         if catch_all && let Some(stop) = hidden(&exchange) {
-            return with_request(exchange.replaced(&stop).map(ResponseBody::ours));
+            let request = exchange.cx.clone();
+            return naming(request, exchange.replaced(&stop).map(ResponseBody::ours));
         }
     }
     exchange.headed();
     if head_only || bodyless(&response) || response.body().is_end_stream() {
+        let request = exchange.cx.clone();
         exchange.finish();
-        return with_request(response.map(ResponseBody::free));
+        return naming(request, response.map(ResponseBody::free));
     }
     let length = response.body().size_hint().exact();
     let length = length.or_else(|| declared_length(&response));
@@ -152,6 +149,14 @@ fn answered<B: Body<Data = Bytes>>(
     // That of a stream is another than that of its head.
     response.extensions_mut().insert(exchange.cx.clone());
     response.map(|body| ResponseBody::within(body, exchange, ending, length))
+}
+
+fn naming<B>(
+    request: crate::Context,
+    mut response: Response<ResponseBody<B>>,
+) -> Response<ResponseBody<B>> {
+    response.extensions_mut().insert(request);
+    response
 }
 
 /// The stop that the handler itself has made its answer.
@@ -167,7 +172,7 @@ fn own_stop<B>(exchange: &Exchange, response: &mut Response<B>) -> Option<Brief>
 
 /// Whether it says what a service says that knows only one way to fail.
 fn is_catch_all<B>(exchange: &Exchange, response: &Response<B>) -> bool {
-    match exchange.terms.grpc {
+    match &exchange.terms.grpc {
         Some(_) => grpc::status_of(response.headers()).is_some_and(grpc::is_catch_all),
         None => response.status().is_server_error(),
     }

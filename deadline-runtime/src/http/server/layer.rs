@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tower_layer::Layer;
 
+use super::received::Usual;
 use super::service::DeadlineService;
 use crate::http::request_id::Ids;
 use crate::http::{Policy, Shutdown};
-use crate::scope::TARGET;
+use crate::scope::{Operation, TARGET};
 use crate::tasks::Tracker;
+use crate::time::Budget;
 
 /// Runs the service below it inside the deadline of each request.
 ///
@@ -50,6 +52,9 @@ pub(super) struct Shared {
     pub(super) operation: &'static str,
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
+    pub(super) usual: Usual,
+    /// Without any limit.
+    pub(super) unlimited: Operation,
     pub(super) outermost: bool,
     pub(super) tracker: Option<Tracker>,
     pub(super) shutdown: Option<Shutdown>,
@@ -99,11 +104,14 @@ impl DeadlineLayer {
         if let Err(error) = policy.fits() {
             tracing::warn!(target: TARGET, op = operation, %error, "every request will be refused");
         }
+        let location = Location::caller();
         Self {
             shared: Arc::new(Shared {
                 ids: Ids::new(),
                 operation,
-                location: Location::caller(),
+                location,
+                usual: Usual::of(operation, location, &policy),
+                unlimited: Operation::new(operation, location, Budget::inherited()),
                 policy,
                 outermost: false,
                 tracker: None,

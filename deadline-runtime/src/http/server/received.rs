@@ -1,22 +1,25 @@
 //! From a request head to a root context.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderValue, Method, Request, Version};
 
 use super::asked::Asked;
-use super::exchange::{Exchange, Terms};
+use super::exchange::{Exchange, GrpcTerms, Terms};
 use super::head::{Head, Name, forget};
 use super::layer::Shared;
 use crate::context::id::{Drawn, Id};
-use crate::context::{Context, Mode, Overrides, RootBuilder};
+use crate::context::node::{Limits, Node, Request as OfRequest, Seed};
+use crate::context::overrides::Table;
+use crate::context::{Context, Mode, Overrides};
 use crate::http::codec;
 use crate::http::grpc;
 use crate::http::header::REQUEST_ID;
-use crate::http::policy::{Malformed, Source, Trust};
+use crate::http::policy::{Malformed, Policy, Source, Trust};
 use crate::http::request_id::Ids;
-use crate::scope::TARGET;
+use crate::scope::{Operation, TARGET};
 use crate::stop::Cause;
 use crate::time::{Budget, Deadline, Short, nanos};
 
@@ -24,7 +27,7 @@ use crate::time::{Budget, Deadline, Short, nanos};
 pub(super) struct Received {
     pub(super) exchange: Exchange,
     /// The request is to be refused without a run.
-    pub(super) refused: Option<Refusal>,
+    pub(super) refused: Option<Box<Refusal>>,
 }
 
 /// Why a request is not run at all.
@@ -54,24 +57,37 @@ impl Received {
         let mode = policy.mode_of(|| identity.text());
         let mut terms = Terms::default();
         if *request.method() == Method::POST {
-            terms.grpc = head.first(Name::ContentType).and_then(grpc::answered_as);
+            let content_type = head.first(Name::ContentType);
+            terms.grpc = content_type
+                .and_then(grpc::answered_as)
+                .map(|answered| GrpcTerms {
+                    answered,
+                    total: None,
+                });
         }
-        let mut root = RootBuilder::new(shared.operation, shared.location)
-            .mode(mode)
-            .identified(identity.id())
-            .started(arrived);
         let outer_node = outer.as_ref().and_then(Context::node);
         let inherited = outer_node.and_then(|node| node.tracker());
-        if let Some(tracker) = shared.tracker.as_ref().or(inherited) {
-            root = root.tracker(tracker);
-        }
+        let tracker = shared.tracker.as_ref().or(inherited);
         let mut refused = None;
+        let mut overrides = None;
+        let mut attempt = None;
+        let mut seed = Seed {
+            operation: shared.unlimited,
+            limits: Limits::default(),
+            limit: shared.unlimited.limit(),
+            own: false,
+            started: arrived,
+            mode,
+            depth: 0,
+            of_scope: false,
+        };
         if mode != Mode::Off {
             let mut asked = Asked::of(policy, &head, request.headers(), terms.grpc.is_some());
             if let Some(malformed) = asked.malformed {
                 match policy.on_malformed() {
                     Malformed::Reject => {
-                        refused = mode.enforces().then_some(Refusal::Malformed(malformed));
+                        let refusal = || Box::new(Refusal::Malformed(malformed));
+                        refused = mode.enforces().then(refusal);
                         terms.would = Some(Cause::BadDeadline);
                     }
                     Malformed::Default => {
@@ -79,33 +95,30 @@ impl Received {
                     }
                 }
             }
-            let granted = Granted::of(shared, &mut asked);
+            overrides = policy.overriding().and_then(Overrides::table);
+            let granted = Granted::of(shared, &mut asked, overrides.as_deref());
             if let Some(header) = asked.skewed {
                 shared.skewed(header, identity.text());
             }
             terms.source = granted.source;
             terms.would = terms.would.or(granted.would);
             let started = arrived.sooner(nanos(asked.queued));
-            let of_call = asked.time.filter(|_| terms.grpc.is_some());
-            terms.total = of_call.map(|(time, _)| started.plus(time));
-            let budget = Budget::new(granted.time)
-                .reserve(granted.reserve)
-                .min(policy.least());
-            if let Some(overrides) = policy.overriding() {
-                root = root.overrides(overrides);
+            if let Some(grpc) = &mut terms.grpc {
+                grpc.total = asked.time.map(|(time, _)| started.plus(time));
             }
-            let attempt = outer.as_ref().and_then(Context::attempt);
-            root = root
-                .started(started)
-                .budget(budget)
-                .report(policy.reports())
-                .attempt(attempt.or(asked.attempt));
-            if let Some(end) = outer.as_ref().and_then(Context::deadline) {
-                root = root.deadline(end);
-                if end < started.plus(granted.time) {
-                    terms.source = Source::Outer;
-                }
+            let own = started.plus(granted.time);
+            let end = outer.as_ref().and_then(Context::deadline);
+            if end.is_some_and(|end| end < own) {
+                terms.source = Source::Outer;
             }
+            seed.operation = granted.operation(shared);
+            seed.started = started;
+            seed.limits = Limits::of(
+                Deadline::earlier(Some(own), end),
+                seed.operation.figures.kept,
+            );
+            let above = outer.as_ref().and_then(Context::attempt);
+            attempt = above.or(asked.attempt);
             if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
                 admitted(
                     shared.operation,
@@ -116,11 +129,23 @@ impl Received {
                 );
             }
         }
-        let cx = root.build();
+        let more = (tracker.is_some() || overrides.is_some()).then(|| {
+            Box::new(OfRequest {
+                tracker: tracker.cloned(),
+                overrides,
+                ..OfRequest::default()
+            })
+        });
+        let reports = mode != Mode::Off && policy.reports();
+        let node = Node::identified(seed, Some(identity.id()), reports, more);
+        if let Some(attempt) = attempt {
+            node.set_attempt(attempt);
+        }
+        let cx = Context::from_node(node);
         let open = shared.shutdown.as_ref().map(|all| all.let_in(&cx));
         if let Some(None) = open {
             let closes = request.version() < Version::HTTP_2;
-            refused = Some(Refusal::Shutdown { closes });
+            refused = Some(Box::new(Refusal::Shutdown { closes }));
         }
         if mode.propagates() {
             let ignored = policy.trusts() == Trust::Ignore && head.is_of_caller();
@@ -168,7 +193,8 @@ impl Identity {
 }
 
 /// What a request may take.
-struct Granted {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Granted {
     time: Duration,
     source: Source,
     reserve: Duration,
@@ -177,27 +203,70 @@ struct Granted {
 }
 
 impl Granted {
-    fn of(shared: &Shared, asked: &mut Asked) -> Self {
-        let policy = &shared.policy;
-        let overrides = policy.overriding().and_then(Overrides::table);
+    fn of(shared: &Shared, asked: &mut Asked, overrides: Option<&Table>) -> Self {
+        if asked.time.is_none() && asked.queued.is_zero() && overrides.is_none() {
+            return shared.usual.granted;
+        }
         let overriding = overrides.and_then(|table| table.of_boundary(shared.operation));
-        let grant = |asked: &Asked| {
-            let (time, source) = policy.granted(asked.time, overriding);
-            let reserve = policy.reserve_of(time);
-            let would = too_little(time, asked.queued, reserve, policy.least());
-            Self {
-                time,
-                source,
-                reserve,
-                would,
-            }
-        };
+        let grant = |asked: &Asked| Self::by(&shared.policy, asked.time, overriding, asked.queued);
         let granted = grant(asked);
         if granted.would.is_some() {
             asked.disbelieve();
             return grant(asked);
         }
         granted
+    }
+
+    fn by(
+        policy: &Policy,
+        asked: Option<(Duration, &'static str)>,
+        overriding: Option<Duration>,
+        queued: Duration,
+    ) -> Self {
+        let (time, source) = policy.granted(asked, overriding);
+        let reserve = policy.reserve_of(time);
+        Self {
+            time,
+            source,
+            reserve,
+            would: too_little(time, queued, reserve, policy.least()),
+        }
+    }
+
+    #[inline]
+    fn operation(&self, shared: &Shared) -> Operation {
+        let usual = &shared.usual;
+        if self.time == usual.granted.time {
+            return usual.operation;
+        }
+        let budget = Budget::new(self.time)
+            .reserve(self.reserve)
+            .min(shared.policy.least());
+        Operation::new(shared.operation, shared.location, budget)
+    }
+}
+
+/// What a request may take whose caller says nothing, worked out once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usual {
+    granted: Granted,
+    operation: Operation,
+}
+
+impl Usual {
+    pub(super) fn of(
+        operation: &'static str,
+        location: &'static Location<'static>,
+        policy: &Policy,
+    ) -> Self {
+        let granted = Granted::by(policy, None, None, Duration::ZERO);
+        let budget = Budget::new(granted.time)
+            .reserve(granted.reserve)
+            .min(policy.least());
+        Self {
+            granted,
+            operation: Operation::new(operation, location, budget),
+        }
     }
 }
 

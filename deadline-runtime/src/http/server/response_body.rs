@@ -199,9 +199,11 @@ impl Within {
     }
 
     fn complete(this: &mut Option<Self>) {
-        if let Some(within) = this.take() {
-            within.exchange.finish();
+        if let Some(within) = this {
+            within.exchange.ended_well();
         }
+        // Where it lies: to take it out first is to move it once more.
+        *this = None;
     }
 
     /// Whether the announced length is out with this frame. Trailers may follow, and nobody may ask for them.
