@@ -230,6 +230,27 @@ pub(crate) fn enter(frame: Frame) -> Entered {
     Entered(id.unwrap_or(FrameId::NONE))
 }
 
+/// The same with the frame of a context, filled in where it lies: bodies are polled in one.
+pub(crate) fn enter_context(node: Option<&Arc<Node>>) -> Entered {
+    let task = tokio::task::try_id();
+    let id = visit(|stack| {
+        stack.entered = stack.entered.wrapping_add(1).max(1);
+        let id = FrameId {
+            turn: stack.entered,
+            ..FrameId::of(stack)
+        };
+        let frame = stack.push();
+        frame.id = id;
+        frame.poller = Poller {
+            task,
+            waker: (0, 0),
+        };
+        frame.be_of(node);
+        id
+    });
+    Entered(id.unwrap_or(FrameId::NONE))
+}
+
 impl Drop for Entered {
     fn drop(&mut self) {
         let _ = visit(|stack| {
@@ -321,6 +342,31 @@ impl Frame {
             stop: None,
             deliveries: 0,
             seen: Seen::default(),
+        }
+    }
+
+    /// Becomes what [`of`](Self::of) makes, but for who polls and whose it is.
+    #[inline]
+    fn be_of(&mut self, node: Option<&Arc<Node>>) {
+        self.owner = None;
+        self.operation = None;
+        self.owns_node = true;
+        self.stop = None;
+        self.deliveries = 0;
+        self.seen = Seen::default();
+        if let Some(node) = node {
+            self.limits = node.limits;
+            self.binds = node.own;
+            self.depth = node.depth;
+            self.started = Some(node.started);
+            self.mode = node.mode;
+            self.node = Some(node.clone());
+        } else {
+            self.limits = Limits::default();
+            self.binds = false;
+            self.depth = 0;
+            self.started = None;
+            self.mode = Mode::Enforce;
         }
     }
 

@@ -216,7 +216,7 @@ impl Context {
     }
 
     fn entered(&self) -> Entered {
-        current::enter(Frame::of(self.node()))
+        current::enter_context(self.node())
     }
 
     /// Stops this context and everything below it; false if it was stopped before.

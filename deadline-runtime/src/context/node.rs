@@ -67,8 +67,6 @@ pub(crate) struct Node {
     closing: AtomicU64,
     /// Tasks and hooks, if there ever were any.
     pub(crate) attached: OnceLock<Box<dyn HasParts>>,
-    /// When the request's own scope ended; zero before.
-    ended: AtomicU64,
     /// The event of its end has been sent.
     told: AtomicBool,
     position: Position,
@@ -94,6 +92,8 @@ struct Root {
     id: Option<Id>,
     /// Only if there is anything to say.
     request: OnceLock<Box<Request>>,
+    /// When the request's own scope ended; zero before.
+    ended: AtomicU64,
 }
 
 impl Root {
@@ -225,7 +225,11 @@ impl Node {
             inherits.tracked |= request.tracker.is_some();
         }
         let request = request.map_or_else(OnceLock::new, OnceLock::from);
-        let position = Position::Root(Root { id, request });
+        let position = Position::Root(Root {
+            id,
+            request,
+            ended: AtomicU64::new(0),
+        });
         Arc::new(Self::build(seed, inherits, position))
     }
 
@@ -298,7 +302,6 @@ impl Node {
             stage: std::sync::atomic::AtomicU8::new(0),
             closing: AtomicU64::new(0),
             attached: OnceLock::new(),
-            ended: AtomicU64::new(0),
             told: AtomicBool::new(false),
             position,
             children: Mutex::default(),
@@ -511,7 +514,7 @@ impl Node {
 
     /// The outermost scope is over, and with it the request.
     pub(crate) fn ended(self: &Arc<Self>, now: Deadline) {
-        let _ = self.root_of().ended.compare_exchange(
+        let _ = self.at_root().1.ended.compare_exchange(
             0,
             now.to_bits(),
             Ordering::Relaxed,
@@ -593,8 +596,8 @@ impl Node {
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
-        let root = self.recording_root();
-        let ended = Deadline::from_bits(root.ended.load(Ordering::Relaxed));
+        let (root, of_root) = self.at_recording_root();
+        let ended = Deadline::from_bits(of_root.ended.load(Ordering::Relaxed));
         let now = ended.unwrap_or_else(Deadline::now);
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,

@@ -31,6 +31,7 @@ const ABSOLUTE: &str = "x-request-deadline";
 const START: &str = "x-request-start";
 
 impl Asked {
+    #[inline]
     pub(super) fn of(policy: &Policy, head: &Head<'_>, headers: &HeaderMap, is_grpc: bool) -> Self {
         let mut asked = Self::default();
         if policy.trusts() != Trust::Ignore && head.is_of_caller() {

@@ -90,6 +90,7 @@ struct Rare {
 }
 
 impl Exchange {
+    #[inline]
     pub(super) fn new(
         shared: Arc<Shared>,
         cx: Context,

@@ -60,6 +60,7 @@ impl Name {
 }
 
 impl<'a> Head<'a> {
+    #[inline]
     pub(super) fn of(headers: &'a HeaderMap) -> Self {
         let mut head = Self::default();
         for (name, value) in headers {

@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::{HeaderValue, Method, Request, Version};
+use ::http::{HeaderMap, HeaderValue, Method, Request, Version};
 
 use super::asked::Asked;
 use super::exchange::{Exchange, GrpcTerms, Terms};
@@ -44,19 +44,36 @@ pub(super) enum Refusal {
 impl Received {
     /// Reads the head, and makes it what the service below is to see.
     pub(super) fn of<B>(shared: &Arc<Shared>, request: &mut Request<B>) -> Self {
-        let arrived = Deadline::now();
-        let policy = &shared.policy;
         // A layer further out has been here: one request, one id, and its deadline holds.
         let outer = request.extensions().get::<Context>().cloned();
+        let form = Form {
+            is_post: *request.method() == Method::POST,
+            has_connection: request.version() < Version::HTTP_2,
+        };
+        let received = Self::read(shared, form, request.headers_mut(), outer);
+        let cx = received.exchange.cx.clone();
+        request.extensions_mut().insert(cx);
+        received
+    }
+
+    /// The part of it that is the same for all bodies.
+    fn read(
+        shared: &Arc<Shared>,
+        form: Form,
+        headers: &mut HeaderMap,
+        outer: Option<Context>,
+    ) -> Self {
+        let arrived = Deadline::now();
+        let policy = &shared.policy;
         let known = outer.as_ref().and_then(Context::request_id);
-        let head = Head::of(request.headers());
-        let identity = match known.or_else(|| head.id(request.headers())) {
+        let head = Head::of(headers);
+        let identity = match known.or_else(|| head.id(headers)) {
             Some(id) => Identity::Taken(id),
             None => Identity::made(&shared.ids),
         };
         let mode = policy.mode_of(|| identity.text());
         let mut terms = Terms::default();
-        if *request.method() == Method::POST {
+        if form.is_post {
             let content_type = head.first(Name::ContentType);
             terms.grpc = content_type
                 .and_then(grpc::answered_as)
@@ -82,7 +99,7 @@ impl Received {
             of_scope: false,
         };
         if mode != Mode::Off {
-            let mut asked = Asked::of(policy, &head, request.headers(), terms.grpc.is_some());
+            let mut asked = Asked::of(policy, &head, headers, terms.grpc.is_some());
             if let Some(malformed) = asked.malformed {
                 match policy.on_malformed() {
                     Malformed::Reject => {
@@ -144,12 +161,11 @@ impl Received {
         let cx = Context::from_node(node);
         let open = shared.shutdown.as_ref().map(|all| all.let_in(&cx));
         if let Some(None) = open {
-            let closes = request.version() < Version::HTTP_2;
+            let closes = form.has_connection;
             refused = Some(Box::new(Refusal::Shutdown { closes }));
         }
         if mode.propagates() {
             let ignored = policy.trusts() == Trust::Ignore && head.is_of_caller();
-            let headers = request.headers_mut();
             if ignored {
                 forget(headers);
             }
@@ -159,10 +175,17 @@ impl Received {
                 headers.insert(REQUEST_ID, id);
             }
         }
-        request.extensions_mut().insert(cx.clone());
         let exchange = Exchange::new(shared.clone(), cx, outer, terms, open.flatten());
         Self { exchange, refused }
     }
+}
+
+/// What of the first line matters.
+#[derive(Clone, Copy)]
+struct Form {
+    is_post: bool,
+    /// To be closed by a header.
+    has_connection: bool,
 }
 
 /// Which request it is.
@@ -172,6 +195,7 @@ enum Identity {
 }
 
 impl Identity {
+    #[inline]
     fn made(ids: &Ids) -> Self {
         let drawn = ids.draw();
         Self::Made(drawn, drawn.digits())
@@ -203,6 +227,7 @@ pub(super) struct Granted {
 }
 
 impl Granted {
+    #[inline]
     fn of(shared: &Shared, asked: &mut Asked, overrides: Option<&Table>) -> Self {
         if asked.time.is_none() && asked.queued.is_zero() && overrides.is_none() {
             return shared.usual.granted;
@@ -217,6 +242,7 @@ impl Granted {
         granted
     }
 
+    #[inline]
     fn by(
         policy: &Policy,
         asked: Option<(Duration, &'static str)>,
@@ -270,6 +296,7 @@ impl Usual {
     }
 }
 
+#[inline]
 fn too_little(
     granted: Duration,
     queued: Duration,
