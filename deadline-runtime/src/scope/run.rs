@@ -83,12 +83,13 @@ impl<F: Future> Run<F> {
 
     /// As [`Context::run`](crate::Context::run), for a boundary that makes the one event of a stopped request itself.
     #[cfg(feature = "http")]
+    #[inline]
     pub(crate) fn quiet(context: Option<Arc<Node>>, body: F) -> Self {
-        let mut run = Self::new(context, false, body);
-        if let Some(state) = run.scoped.state_mut() {
-            state.flags.set(Flag::Quiet, true);
+        let mut state = by_hand(context, false);
+        state.flags.set(Flag::Quiet, true);
+        Self {
+            scoped: Scoped::of(state, Carry, body),
         }
-        run
     }
 }
 

@@ -50,13 +50,14 @@ impl<S, B> ResponseFuture<S, B>
 where
     S: Service<Request<RequestBody<B>>>,
 {
+    #[inline]
     pub(super) fn start(shared: &Arc<Shared>, service: S, mut request: Request<B>) -> Self {
         let Received { exchange, refused } = Received::of(shared, &mut request);
         let head_only = request.method() == Method::HEAD;
-        let call = Call::new(service, request, Progress::of(&exchange.cx));
+        let progress = Progress::of(&exchange.cx);
         let context = exchange.cx.node().cloned();
         Self {
-            run: Run::quiet(context, call),
+            run: Run::quiet(context, Call::new(service, request, progress)),
             exchange: Some(exchange),
             refused,
             head_only,

@@ -43,6 +43,7 @@ pub(super) enum Refusal {
 
 impl Received {
     /// Reads the head, and makes it what the service below is to see.
+    #[inline]
     pub(super) fn of<B>(shared: &Arc<Shared>, request: &mut Request<B>) -> Self {
         // A layer further out has been here: one request, one id, and its deadline holds.
         let outer = request.extensions().get::<Context>().cloned();
