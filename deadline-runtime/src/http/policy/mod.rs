@@ -5,7 +5,7 @@ mod granted;
 mod headers;
 
 pub use self::env::PolicyError;
-pub(super) use self::granted::Source;
+pub(super) use self::granted::{Said, Source};
 pub use self::headers::HeaderSet;
 
 use std::time::Duration;

@@ -7,13 +7,13 @@ use ::http::HeaderMap;
 
 use super::head::{Head, Name};
 use crate::http::codec::{self, absolute, attempt, connect, envoy, grpc, relative, request_start};
-use crate::http::policy::{HeaderSet, Policy, Trust};
+use crate::http::policy::{HeaderSet, Policy, Said, Trust};
 
 /// What was read, or why it cannot be.
 #[derive(Default)]
 pub(super) struct Asked {
     /// How long the caller waits, and the header that says so.
-    pub(super) time: Option<(Duration, &'static str)>,
+    pub(super) time: Option<(Duration, Said)>,
     /// One of the headers that say so is unreadable.
     pub(super) malformed: Option<codec::Malformed>,
     /// How long it has waited before us.
@@ -23,11 +23,6 @@ pub(super) struct Asked {
     pub(super) skewed: Option<&'static str>,
 }
 
-const RELATIVE: &str = "x-request-timeout-ms";
-const GRPC: &str = "grpc-timeout";
-const CONNECT: &str = "connect-timeout-ms";
-const ENVOY: &str = "x-envoy-expected-rq-timeout-ms";
-const ABSOLUTE: &str = "x-request-deadline";
 const START: &str = "x-request-start";
 
 impl Asked {
@@ -60,22 +55,22 @@ impl Asked {
         if reads.has(HeaderSet::RELATIVE) {
             let all = || relative::from_headers(headers);
             let time = head.read(Name::Relative, relative::decode, all)?;
-            self.shorten(time, RELATIVE);
+            self.shorten(time, Said::Relative);
         }
         if is_grpc && reads.has(HeaderSet::GRPC) {
             let all = || grpc::from_headers(headers);
             let time = head.read(Name::Grpc, grpc::decode, all)?;
-            self.shorten(time, GRPC);
+            self.shorten(time, Said::Grpc);
         }
         if reads.has(HeaderSet::CONNECT) {
             let all = || connect::from_headers(headers);
             let time = head.read(Name::Connect, connect::decode, all)?;
-            self.shorten(time, CONNECT);
+            self.shorten(time, Said::Connect);
         }
         if reads.has(HeaderSet::ENVOY) {
             let all = || envoy::from_headers(headers);
             let time = head.read(Name::Envoy, envoy::decode, all)?;
-            self.shorten(time, ENVOY);
+            self.shorten(time, Said::Envoy);
         }
         let all = || absolute::from_headers(headers);
         if reads.has(HeaderSet::ABSOLUTE)
@@ -87,11 +82,11 @@ impl Asked {
     }
 
     #[inline]
-    fn shorten(&mut self, time: Option<Duration>, name: &'static str) {
+    fn shorten(&mut self, time: Option<Duration>, said: Said) {
         if let Some(time) = time
             && self.time.is_none_or(|(shortest, _)| time < shortest)
         {
-            self.time = Some((time, name));
+            self.time = Some((time, said));
         }
     }
 
@@ -103,12 +98,12 @@ impl Asked {
             policy.skew(),
         );
         match (left, self.time) {
-            (None, _) => self.skewed = Some(ABSOLUTE),
-            (Some(left), None) => self.time = Some((left, ABSOLUTE)),
+            (None, _) => self.skewed = Some(Said::Absolute.header()),
+            (Some(left), None) => self.time = Some((left, Said::Absolute)),
             // The relative one counts, and tells how far the clocks are apart.
             (Some(left), Some((time, _))) => {
                 let apart = left.abs_diff(time.min(policy.most()));
-                self.skewed = (apart > policy.skew()).then_some(ABSOLUTE);
+                self.skewed = (apart > policy.skew()).then_some(Said::Absolute.header());
             }
         }
     }
@@ -128,9 +123,9 @@ impl Asked {
 
     /// A date that leaves too little to begin is not the reason to refuse: a clock that is a little off says the same.
     pub(super) fn disbelieve(&mut self) {
-        if matches!(self.time, Some((_, ABSOLUTE))) {
+        if matches!(self.time, Some((_, Said::Absolute))) {
             self.time = None;
-            self.skewed = Some(ABSOLUTE);
+            self.skewed = Some(Said::Absolute.header());
         }
     }
 }

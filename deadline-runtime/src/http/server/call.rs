@@ -36,7 +36,10 @@ where
     S: Service<Request<RequestBody<B>>>,
 {
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "a call would move the request once more")]
+    #[allow(
+        clippy::inline_always,
+        reason = "a call would move the request once more"
+    )]
     pub(super) fn new(service: S, request: Request<B>, progress: Progress) -> Self {
         Self {
             progress,

@@ -32,53 +32,48 @@ use crate::time::{Budget, Deadline, nanos};
 
 /// Under what terms a request was let in.
 pub(super) struct Terms {
-    pub(super) grpc: Option<GrpcTerms>,
+    /// A gRPC request, and how it is answered.
+    pub(super) grpc: Option<AnsweredAs>,
+    /// When a gRPC caller stops waiting for the whole call, streams included.
+    pub(super) total: Option<Deadline>,
     /// Which limit won.
     pub(super) source: Source,
     /// What it would have been refused for at its start, where nothing is refused.
     pub(super) would: Option<Cause>,
 }
 
-pub(super) struct GrpcTerms {
-    /// The content type of the answer.
-    pub(super) answered: AnsweredAs,
-    /// When the caller stops waiting for the whole call, streams included.
-    pub(super) total: Option<Deadline>,
-}
-
-impl Terms {
-    pub(super) fn total(&self) -> Option<Deadline> {
-        self.grpc.as_ref()?.total
-    }
-}
-
 impl Default for Terms {
     fn default() -> Self {
         Self {
             grpc: None,
+            total: None,
             source: Source::Max,
             would: None,
         }
     }
 }
 
+/// It is moved with its answer, again and again: what hardly any request has lies elsewhere.
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
     /// The context of a layer further out.
     outer: Option<Context>,
-    pub(super) terms: Terms,
     rare: Option<Box<Rare>>,
+    /// When a gRPC caller stops waiting for the whole call, streams included.
+    pub(super) total: Option<Deadline>,
+    /// A shutdown waits for it.
+    _in_flight: Option<Open>,
+    pub(super) is_grpc: bool,
+    /// Which limit won.
+    source: Source,
     /// Set for the length of each poll. Dropped with it set, the request has panicked, which is not the client's doing.
     pub(super) polling: bool,
     /// Every byte of the answer is out: who drops it now does not leave.
     delivered: bool,
     open: bool,
-    /// A shutdown waits for it.
-    _in_flight: Option<Open>,
 }
 
-/// What hardly any request has: an exchange is moved with its answer.
 #[derive(Default)]
 struct Rare {
     /// Of a stream: the context of its head, which what its handler has spawned still has.
@@ -87,6 +82,10 @@ struct Rare {
     over: Option<Duration>,
     /// Between two items of a stream there was more than this.
     silent: Option<Duration>,
+    /// Of gRPC, where it is not the plain one.
+    answered: Option<AnsweredAs>,
+    /// What it would have been refused for at its start, where nothing is refused.
+    would: Option<Cause>,
 }
 
 impl Exchange {
@@ -98,16 +97,33 @@ impl Exchange {
         terms: Terms,
         in_flight: Option<Open>,
     ) -> Self {
+        let Terms {
+            grpc,
+            total,
+            source,
+            would,
+        } = terms;
+        let is_grpc = grpc.is_some();
+        let answered = grpc.filter(|answered| !matches!(answered, AnsweredAs::Plain));
+        let rare = (answered.is_some() || would.is_some()).then(|| {
+            Box::new(Rare {
+                answered,
+                would,
+                ..Rare::default()
+            })
+        });
         Self {
             open: cx.mode() != Mode::Off,
             shared,
             cx,
             outer,
-            terms,
-            rare: None,
+            rare,
+            total,
+            _in_flight: in_flight,
+            is_grpc,
+            source,
             polling: false,
             delivered: false,
-            _in_flight: in_flight,
         }
     }
 
@@ -154,7 +170,7 @@ impl Exchange {
     /// A gRPC server below us ends the call by its own clock, with another status, as soon as it gets a turn: on a thread
     /// that was busy past the reserve there is none to give.
     pub(super) fn is_past_grpc(&self) -> bool {
-        self.terms.grpc.is_some() && self.enforces() && self.end().is_some_and(Deadline::is_expired)
+        self.is_grpc && self.enforces() && self.end().is_some_and(Deadline::is_expired)
     }
 
     /// Why it was cancelled, if it was.
@@ -255,7 +271,7 @@ impl Exchange {
         let Some(head) = self.cx.node() else { return };
         let started = Deadline::now();
         let policy = &self.shared.policy;
-        let asked = self.terms.total().map(|total| {
+        let asked = self.total.map(|total| {
             let reserve = policy.reserve_of(total.since(head.started));
             total.sooner(nanos(reserve))
         });
@@ -311,7 +327,7 @@ impl Exchange {
             return;
         }
         let body = past(self.end());
-        let (cause, phase) = match (self.terms.would, self.over()) {
+        let (cause, phase) = match (self.rare.as_ref().and_then(|rare| rare.would), self.over()) {
             (Some(cause), _) => (cause, Phase::Start),
             (None, Some(_)) if self.silent().is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, Some(_)) => (Cause::DeadlineExceeded, Phase::Wait),
@@ -352,7 +368,7 @@ impl Exchange {
     }
 
     fn say(&self, stop: &Brief, verdict: Verdict) {
-        event::emit(&self.cx, stop, self.terms.source, verdict);
+        event::emit(&self.cx, stop, self.source, verdict);
     }
 
     fn answer(&self, stop: &Brief) -> Answer {
@@ -364,7 +380,10 @@ impl Exchange {
                 .then(|| answer::detail(stop))
                 .flatten(),
             retry_after: Some(policy.retries_after()),
-            grpc: self.terms.grpc.as_ref().map(|grpc| grpc.answered.value()),
+            grpc: self.is_grpc.then(|| {
+                let answered = self.rare.as_ref().and_then(|rare| rare.answered.as_ref());
+                answered.unwrap_or(&AnsweredAs::Plain).value()
+            }),
             ..Answer::default()
         }
     }

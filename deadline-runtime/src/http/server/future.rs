@@ -163,7 +163,7 @@ fn naming<B>(
 /// The stop that the handler itself has made its answer.
 fn own_stop<B>(exchange: &Exchange, response: &mut Response<B>) -> Option<Brief> {
     let named = response.extensions_mut().remove::<Brief>();
-    if named.is_some() || exchange.terms.grpc.is_none() {
+    if named.is_some() || !exchange.is_grpc {
         return named;
     }
     // A gRPC status comes as headers only: it is ours if it names the cause of a stop that this request has had.
@@ -173,9 +173,10 @@ fn own_stop<B>(exchange: &Exchange, response: &mut Response<B>) -> Option<Brief>
 
 /// Whether it says what a service says that knows only one way to fail.
 fn is_catch_all<B>(exchange: &Exchange, response: &Response<B>) -> bool {
-    match &exchange.terms.grpc {
-        Some(_) => grpc::status_of(response.headers()).is_some_and(grpc::is_catch_all),
-        None => response.status().is_server_error(),
+    if exchange.is_grpc {
+        grpc::status_of(response.headers()).is_some_and(grpc::is_catch_all)
+    } else {
+        response.status().is_server_error()
     }
 }
 

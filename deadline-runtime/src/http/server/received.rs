@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::http::{HeaderMap, HeaderValue, Method, Request, Version};
 
 use super::asked::Asked;
-use super::exchange::{Exchange, GrpcTerms, Terms};
+use super::exchange::{Exchange, Terms};
 use super::head::{Head, Name, forget};
 use super::layer::Shared;
 use crate::context::id::{Drawn, Id};
@@ -17,7 +17,7 @@ use crate::context::{Context, Mode, Overrides};
 use crate::http::codec;
 use crate::http::grpc;
 use crate::http::header::REQUEST_ID;
-use crate::http::policy::{Malformed, Policy, Source, Trust};
+use crate::http::policy::{Malformed, Policy, Said, Source, Trust};
 use crate::http::request_id::Ids;
 use crate::scope::{Operation, TARGET};
 use crate::stop::Cause;
@@ -76,12 +76,7 @@ impl Received {
         let mut terms = Terms::default();
         if form.is_post {
             let content_type = head.first(Name::ContentType);
-            terms.grpc = content_type
-                .and_then(grpc::answered_as)
-                .map(|answered| GrpcTerms {
-                    answered,
-                    total: None,
-                });
+            terms.grpc = content_type.and_then(grpc::answered_as);
         }
         let outer_node = outer.as_ref().and_then(Context::node);
         let inherited = outer_node.and_then(|node| node.tracker());
@@ -121,8 +116,8 @@ impl Received {
             terms.source = granted.source;
             terms.would = terms.would.or(granted.would);
             let started = arrived.sooner(nanos(asked.queued));
-            if let Some(grpc) = &mut terms.grpc {
-                grpc.total = asked.time.map(|(time, _)| started.plus(time));
+            if terms.grpc.is_some() {
+                terms.total = asked.time.map(|(time, _)| started.plus(time));
             }
             let own = started.plus(granted.time);
             let end = outer.as_ref().and_then(Context::deadline);
@@ -246,7 +241,7 @@ impl Granted {
     #[inline]
     fn by(
         policy: &Policy,
-        asked: Option<(Duration, &'static str)>,
+        asked: Option<(Duration, Said)>,
         overriding: Option<Duration>,
         queued: Duration,
     ) -> Self {
