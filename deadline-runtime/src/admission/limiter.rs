@@ -113,7 +113,7 @@ impl Admission {
     /// that comes first.
     #[track_caller]
     pub fn enter(&self) -> Enter {
-        Enter::new(self.clone(), Context::current(), Location::caller())
+        Enter::new(self.clone(), Context::seen(), Location::caller())
     }
 
     /// What it holds and what it has done.

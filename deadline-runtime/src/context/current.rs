@@ -451,6 +451,14 @@ impl Frame {
         self.node.as_ref()
     }
 
+    /// Whether all that is known of this frame stands in `node`.
+    pub(crate) fn is_as(&self, node: &Node) -> bool {
+        self.operation.is_none()
+            && self.owner.is_none()
+            && self.also.is_none()
+            && self.limits == node.limits
+    }
+
     fn seed(&self) -> Seed {
         Seed {
             operation: *self.operation(),

@@ -231,7 +231,26 @@ impl Context {
     /// Why this context was stopped, if it was: by a cancel, or by the clock.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
-        Frame::of(self.node()).stopped(Deadline::now)
+        let node = self.node()?;
+        // Mostly it was not, and there is nothing to be found out.
+        let over = |soft: Deadline| soft.is_expired();
+        if !node.mode.enforces()
+            || (node.signal.get().is_none() && !node.limits.soft.is_some_and(over))
+        {
+            return None;
+        }
+        Frame::of(Some(node)).stopped(Deadline::now)
+    }
+
+    /// The context of the running scope, for whoever only looks at it. [`current`](Self::current) makes a node for each scope
+    /// that has none, so that it can be cancelled by itself; one that runs under a context made by hand has all of that one's.
+    pub(crate) fn seen() -> Self {
+        current::with(|frame| match &frame.node {
+            Some(node) if frame.is_as(node) => Some(node.clone()),
+            _ => frame.own_node().cloned(),
+        })
+        .flatten()
+        .map_or(Self::none(), Self::from_node)
     }
 
     /// An error if the context is stopped. Reads the clock, so that it works in code which never gives its thread

@@ -660,7 +660,10 @@ impl Drop for Node {
         while let Some((node, key)) = above {
             let unlinked = node.children().try_remove(key);
             drop(unlinked);
-            above = Arc::into_inner(node).and_then(|mut last| last.parted());
+            let Some(mut last) = Arc::into_inner(node) else {
+                return;
+            };
+            above = last.parted();
         }
     }
 }
