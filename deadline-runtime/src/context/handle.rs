@@ -231,15 +231,22 @@ impl Context {
     /// Why this context was stopped, if it was: by a cancel, or by the clock.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
+        self.cause_by(Deadline::now)
+    }
+
+    /// The same with the clock as it was read by the caller.
+    pub(crate) fn cause_by(&self, now: impl FnOnce() -> Deadline) -> Option<Cause> {
         let node = self.node()?;
         // Mostly it was not, and there is nothing to be found out.
-        let over = |soft: Deadline| soft.is_expired();
-        if !node.mode.enforces()
-            || (node.signal.get().is_none() && !node.limits.soft.is_some_and(over))
-        {
+        if !node.mode.enforces() {
             return None;
         }
-        Frame::of(Some(node)).stopped(Deadline::now)
+        let now = match (node.signal.get(), node.limits.soft) {
+            (None, None) => return None,
+            (None, Some(soft)) => Some(now()).filter(|now| soft <= *now)?,
+            (Some((_, at)), _) => at,
+        };
+        Frame::of(Some(node)).stopped(|| now)
     }
 
     /// The context of the running scope, for whoever only looks at it. [`current`](Self::current) makes a node for each scope

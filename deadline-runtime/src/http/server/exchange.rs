@@ -57,8 +57,8 @@ impl Default for Terms {
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
-    /// The context of a layer further out.
-    outer: Option<Context>,
+    /// The context of a layer further out, or none.
+    outer: Context,
     rare: Option<Box<Rare>>,
     /// When a gRPC caller stops waiting for the whole call, streams included.
     pub(super) total: Option<Deadline>,
@@ -93,7 +93,7 @@ impl Exchange {
     pub(super) fn new(
         shared: Arc<Shared>,
         cx: Context,
-        outer: Option<Context>,
+        outer: Context,
         terms: Terms,
         in_flight: Option<Open>,
     ) -> Self {
@@ -422,7 +422,7 @@ impl Drop for Exchange {
         }
         self.open = false;
         // Ended by a layer further out, which says so itself.
-        if let Some(cause) = self.outer.as_ref().and_then(Context::cause) {
+        if let Some(cause) = self.outer.cause() {
             self.cancel(cause);
             return;
         }

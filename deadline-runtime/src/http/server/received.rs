@@ -47,6 +47,7 @@ impl Received {
     pub(super) fn of<B>(shared: &Arc<Shared>, request: &mut Request<B>) -> Self {
         // A layer further out has been here: one request, one id, and its deadline holds.
         let outer = request.extensions().get::<Context>().cloned();
+        let outer = outer.unwrap_or(Context::none());
         let form = Form {
             is_post: *request.method() == Method::POST,
             has_connection: request.version() < Version::HTTP_2,
@@ -58,15 +59,10 @@ impl Received {
     }
 
     /// The part of it that is the same for all bodies.
-    fn read(
-        shared: &Arc<Shared>,
-        form: Form,
-        headers: &mut HeaderMap,
-        outer: Option<Context>,
-    ) -> Self {
+    fn read(shared: &Arc<Shared>, form: Form, headers: &mut HeaderMap, outer: Context) -> Self {
         let arrived = Deadline::now();
         let policy = &shared.policy;
-        let known = outer.as_ref().and_then(Context::request_id);
+        let known = outer.request_id();
         let head = Head::of(headers);
         let identity = match known.or_else(|| head.id(headers)) {
             Some(id) => Identity::Taken(id),
@@ -78,8 +74,7 @@ impl Received {
             let content_type = head.first(Name::ContentType);
             terms.grpc = content_type.and_then(grpc::answered_as);
         }
-        let outer_node = outer.as_ref().and_then(Context::node);
-        let inherited = outer_node.and_then(|node| node.tracker());
+        let inherited = outer.node().and_then(|node| node.tracker());
         let tracker = shared.tracker.as_ref().or(inherited);
         let mut refused = None;
         let mut overrides = None;
@@ -120,7 +115,7 @@ impl Received {
                 terms.total = asked.time.map(|(time, _)| started.plus(time));
             }
             let own = started.plus(granted.time);
-            let end = outer.as_ref().and_then(Context::deadline);
+            let end = outer.deadline();
             if end.is_some_and(|end| end < own) {
                 terms.source = Source::Outer;
             }
@@ -130,7 +125,7 @@ impl Received {
                 Deadline::earlier(Some(own), end),
                 seed.operation.figures.kept,
             );
-            let above = outer.as_ref().and_then(Context::attempt);
+            let above = outer.attempt();
             attempt = above.or(asked.attempt);
             if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
                 admitted(
