@@ -34,6 +34,7 @@ impl<F: Future> Run<F> {
     }
 
     /// Of a future that is told its context when it begins.
+    #[inline]
     pub(crate) fn later(body: F) -> Self {
         Self {
             scoped: Scoped::of(State::under(None, None), Carry, body),
@@ -89,6 +90,21 @@ impl<F: Future> Run<F> {
         state.flags.set(Flag::Quiet, true);
         Self {
             scoped: Scoped::of(state, Carry, body),
+        }
+    }
+
+    /// The same of one that was to be told [`later`](Self::later), before its first poll: `make` finds the context in what
+    /// is run.
+    #[cfg(feature = "http")]
+    #[inline]
+    pub(crate) fn make_quiet(&mut self, make: impl FnOnce(&mut F) -> Option<Arc<Node>>) {
+        if let Some((state, body)) = self.scoped.parts_mut() {
+            let context = make(body);
+            state.flags.set(Flag::Replaces, context.is_none());
+            state.flags.set(Flag::Quiet, true);
+            if let Some(node) = context {
+                take_on(state, node);
+            }
         }
     }
 }

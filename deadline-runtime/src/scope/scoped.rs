@@ -113,6 +113,15 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
         }
     }
 
+    /// Both, while nobody has pinned it.
+    #[inline]
+    pub(super) fn parts_mut(&mut self) -> Option<(&mut State, &mut F)> {
+        match self {
+            Self::Alive { state, body, .. } => Some((state, body)),
+            Self::Leaving { .. } | Self::Over => None,
+        }
+    }
+
     pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {
         match self.project() {
             Place::Alive { state, .. } => Some(state),

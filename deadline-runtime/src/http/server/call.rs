@@ -40,13 +40,27 @@ where
         clippy::inline_always,
         reason = "a call would move the request once more"
     )]
-    pub(super) fn new(service: S, request: Request<B>, progress: Progress) -> Self {
+    pub(super) fn new(service: S, request: Request<B>) -> Self {
         Self {
-            progress,
+            progress: Progress::default(),
             state: State::Waiting {
                 service,
                 request: Some(request),
             },
+        }
+    }
+}
+
+impl<S, B> Call<S, B>
+where
+    S: Service<Request<RequestBody<B>>>,
+{
+    /// The request that waits, and where its progress is written.
+    #[inline]
+    pub(super) fn waiting(&mut self) -> Option<(&mut Request<B>, &mut Progress)> {
+        match &mut self.state {
+            State::Waiting { request, .. } => Some((request.as_mut()?, &mut self.progress)),
+            State::Called { .. } => None,
         }
     }
 }

@@ -51,17 +51,25 @@ where
     S: Service<Request<RequestBody<B>>>,
 {
     #[inline]
-    pub(super) fn start(shared: &Arc<Shared>, service: S, mut request: Request<B>) -> Self {
-        let Received { exchange, refused } = Received::of(shared, &mut request);
-        let head_only = request.method() == Method::HEAD;
-        let progress = Progress::of(&exchange.cx);
-        let context = exchange.cx.node().cloned();
-        Self {
-            run: Run::quiet(context, Call::new(service, request, progress)),
-            exchange: Some(exchange),
-            refused,
-            head_only,
-        }
+    pub(super) fn start(shared: &Arc<Shared>, service: S, request: Request<B>) -> Self {
+        // The request is put where it stays before its head is read: to move it is what a call costs most.
+        let mut this = Self {
+            exchange: None,
+            refused: None,
+            head_only: false,
+            run: Run::later(Call::new(service, request)),
+        };
+        let (exchange, refused) = (&mut this.exchange, &mut this.refused);
+        let head_only = &mut this.head_only;
+        this.run.make_quiet(|call| {
+            let (request, progress) = call.waiting()?;
+            let received = Received::of(shared, request);
+            *progress = Progress::of(&received.exchange.cx);
+            *head_only = request.method() == Method::HEAD;
+            *refused = received.refused;
+            exchange.insert(received.exchange).cx.node().cloned()
+        });
+        this
     }
 }
 

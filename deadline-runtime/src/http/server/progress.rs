@@ -10,7 +10,7 @@ use crate::stop::Phase;
 
 /// Shared by the parts of one request; written by whoever is polled, read when the request ends. It lies in the request's
 /// root: an allocation less.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Progress(Option<Arc<Node>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
