@@ -21,7 +21,7 @@ use crate::http::policy::{Malformed, Policy, Said, Source, Trust};
 use crate::http::request_id::Ids;
 use crate::scope::{Operation, TARGET};
 use crate::stop::Cause;
-use crate::time::{Budget, Deadline, Short, nanos};
+use crate::time::{Budget, Deadline, SHORTEST, Short, nanos};
 
 /// What the head says.
 pub(super) struct Received {
@@ -79,16 +79,9 @@ impl Received {
         let mut refused = None;
         let mut overrides = None;
         let mut attempt = None;
-        let mut seed = Seed {
-            operation: shared.unlimited,
-            limits: Limits::default(),
-            limit: shared.unlimited.limit(),
-            own: false,
-            started: arrived,
-            mode,
-            depth: 0,
-            of_scope: false,
-        };
+        let mut started = arrived;
+        let mut grant = None;
+        let mut end = None;
         if mode != Mode::Off {
             let mut asked = Asked::of(policy, &head, headers, terms.grpc.is_some());
             if let Some(malformed) = asked.malformed {
@@ -110,21 +103,19 @@ impl Received {
             }
             terms.source = granted.source;
             terms.would = terms.would.or(granted.would);
-            let started = arrived.sooner(nanos(asked.queued));
+            started = arrived.sooner(nanos(asked.queued));
             if terms.grpc.is_some() {
                 terms.total = asked.time.map(|(time, _)| started.plus(time));
             }
             let own = started.plus(granted.time);
-            let end = outer.deadline();
-            if end.is_some_and(|end| end < own) {
-                terms.source = Source::Outer;
-            }
-            seed.operation = granted.operation(shared);
-            seed.started = started;
-            seed.limits = Limits::of(
-                Deadline::earlier(Some(own), end),
-                seed.operation.figures.kept,
-            );
+            end = Some(match outer.deadline() {
+                Some(outer) if outer < own => {
+                    terms.source = Source::Outer;
+                    outer
+                }
+                _ => own,
+            });
+            grant = Some(granted);
             let above = outer.attempt();
             attempt = above.or(asked.attempt);
             if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
@@ -145,6 +136,20 @@ impl Received {
             })
         });
         let reports = mode != Mode::Off && policy.reports();
+        let operation = match &grant {
+            Some(granted) => granted.operation(shared),
+            None => shared.unlimited,
+        };
+        let seed = Seed {
+            operation,
+            limits: Limits::of(end, operation.figures.kept),
+            limit: operation.limit(),
+            own: false,
+            started,
+            mode,
+            depth: 0,
+            of_scope: false,
+        };
         let node = Node::identified(seed, Some(identity.id()), reports, more);
         if let Some(attempt) = attempt {
             node.set_attempt(attempt);
@@ -294,12 +299,12 @@ fn too_little(
     reserve: Duration,
     least: Duration,
 ) -> Option<Cause> {
-    let left = granted.saturating_sub(queued);
-    if left.is_zero() {
+    let left = nanos(granted).saturating_sub(nanos(queued));
+    if left == 0 {
         return Some(Cause::DeadlineExceeded);
     }
-    let least = least.max(Duration::from_millis(1));
-    (left.saturating_sub(reserve) < least).then_some(Cause::LocalBudgetRejected)
+    let least = nanos(least.max(SHORTEST));
+    (left.saturating_sub(nanos(reserve)) < least).then_some(Cause::LocalBudgetRejected)
 }
 
 fn unreadable(malformed: codec::Malformed, operation: &str, id: &str) {
