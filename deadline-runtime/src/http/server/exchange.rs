@@ -53,6 +53,10 @@ impl Default for Terms {
     }
 }
 
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they have nothing to do with each other"
+)]
 /// It is moved with its answer, again and again: what hardly any request has lies elsewhere.
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
@@ -341,10 +345,10 @@ impl Exchange {
 
     /// There is a head; what follows is its body.
     pub(super) fn headed(&mut self) {
-        if !self.enforces() {
-            if let Some(over) = past(self.end_of_work()) {
-                self.rare().over = Some(over);
-            }
+        if !self.enforces()
+            && let Some(over) = past(self.end_of_work())
+        {
+            self.rare().over = Some(over);
         }
         if let Some(node) = self.cx.node() {
             Stage::ResponseBody.enter(node);

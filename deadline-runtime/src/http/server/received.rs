@@ -85,16 +85,7 @@ impl Received {
         if mode != Mode::Off {
             let mut asked = Asked::of(policy, &head, headers, terms.grpc.is_some());
             if let Some(malformed) = asked.malformed {
-                match policy.on_malformed() {
-                    Malformed::Reject => {
-                        let refusal = || Box::new(Refusal::Malformed(malformed));
-                        refused = mode.enforces().then(refusal);
-                        terms.would = Some(Cause::BadDeadline);
-                    }
-                    Malformed::Default => {
-                        unreadable(malformed, shared.operation, identity.text());
-                    }
-                }
+                refused = unreadable(shared, malformed, mode, &mut terms, &identity);
             }
             overrides = policy.overriding().and_then(Overrides::table);
             let granted = Granted::of(shared, &mut asked, overrides.as_deref());
@@ -128,7 +119,7 @@ impl Received {
                 );
             }
         }
-        let more = (tracker.is_some() || overrides.is_some()).then(|| {
+        let further = (tracker.is_some() || overrides.is_some()).then(|| {
             Box::new(OfRequest {
                 tracker: tracker.cloned(),
                 overrides,
@@ -150,7 +141,7 @@ impl Received {
             depth: 0,
             of_scope: false,
         };
-        let node = Node::identified(seed, Some(identity.id()), reports, more);
+        let node = Node::identified(seed, Some(identity.id()), reports, further);
         if let Some(attempt) = attempt {
             node.set_attempt(attempt);
         }
@@ -161,15 +152,8 @@ impl Received {
             refused = Some(Box::new(Refusal::Shutdown { closes }));
         }
         if mode.propagates() {
-            let ignored = policy.trusts() == Trust::Ignore && head.is_of_caller();
-            if ignored {
-                forget(headers);
-            }
-            if let Identity::Made(_, digits) = &identity
-                && let Ok(id) = HeaderValue::from_bytes(digits)
-            {
-                headers.insert(REQUEST_ID, id);
-            }
+            let forgets = policy.trusts() == Trust::Ignore && head.is_of_caller();
+            rewrite(headers, &identity, forgets);
         }
         let exchange = Exchange::new(shared.clone(), cx, outer, terms, open.flatten());
         Self { exchange, refused }
@@ -307,15 +291,46 @@ fn too_little(
     (left.saturating_sub(nanos(reserve)) < least).then_some(Cause::LocalBudgetRejected)
 }
 
-fn unreadable(malformed: codec::Malformed, operation: &str, id: &str) {
-    tracing::debug!(
-        target: TARGET,
-        cause = Cause::BadDeadline.as_str(),
-        header = malformed.header(),
-        op = operation,
-        request_id = id,
-        "unreadable, the default counts"
-    );
+/// Makes the head what the service below is to see.
+#[inline]
+fn rewrite(headers: &mut HeaderMap, identity: &Identity, forgets: bool) {
+    if forgets {
+        forget(headers);
+    }
+    if let Identity::Made(_, digits) = identity
+        && let Ok(id) = HeaderValue::from_bytes(digits)
+    {
+        headers.insert(REQUEST_ID, id);
+    }
+}
+
+/// What becomes of a request whose deadline cannot be read.
+#[cold]
+fn unreadable(
+    shared: &Shared,
+    malformed: codec::Malformed,
+    mode: Mode,
+    terms: &mut Terms,
+    identity: &Identity,
+) -> Option<Box<Refusal>> {
+    match shared.policy.on_malformed() {
+        Malformed::Reject => {
+            terms.would = Some(Cause::BadDeadline);
+            let refusal = || Box::new(Refusal::Malformed(malformed));
+            mode.enforces().then(refusal)
+        }
+        Malformed::Default => {
+            tracing::debug!(
+                target: TARGET,
+                cause = Cause::BadDeadline.as_str(),
+                header = malformed.header(),
+                op = shared.operation,
+                request_id = identity.text(),
+                "unreadable, the default counts"
+            );
+            None
+        }
+    }
 }
 
 fn admitted(operation: &str, granted: &Granted, terms: &Terms, queued: Duration, id: &str) {
