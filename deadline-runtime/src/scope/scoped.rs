@@ -114,6 +114,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     }
 
     /// Both, while nobody has pinned it.
+    #[cfg(feature = "http")]
     #[inline]
     pub(super) fn parts_mut(&mut self) -> Option<(&mut State, &mut F)> {
         match self {

@@ -114,6 +114,10 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
         return false;
     };
     let value = value.as_bytes();
+    // Of what begins with `text/`, hardly anything goes on with an `e`.
+    if !matches!(value.get(5), Some(b'e' | b'E')) {
+        return false;
+    }
     let named = value
         .get(..NAME.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(NAME));

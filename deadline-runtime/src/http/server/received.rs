@@ -127,12 +127,17 @@ impl Received {
             })
         });
         let reports = mode != Mode::Off && policy.reports();
+        let unusual;
         let operation = match &grant {
-            Some(granted) => granted.operation(shared),
-            None => shared.unlimited,
+            None => &shared.unlimited,
+            Some(granted) if granted.time == shared.usual.granted.time => &shared.usual.operation,
+            Some(granted) => {
+                unusual = granted.operation(shared);
+                &unusual
+            }
         };
         let seed = Seed {
-            operation,
+            operation: *operation,
             limits: Limits::of(end, operation.figures.kept),
             limit: operation.limit(),
             own: false,
@@ -141,7 +146,7 @@ impl Received {
             depth: 0,
             of_scope: false,
         };
-        let node = Node::identified(seed, Some(identity.id()), reports, further);
+        let node = Node::identified(&seed, Some(identity.id()), reports, further);
         if let Some(attempt) = attempt {
             node.set_attempt(attempt);
         }
@@ -241,10 +246,6 @@ impl Granted {
 
     #[inline]
     fn operation(&self, shared: &Shared) -> Operation {
-        let usual = &shared.usual;
-        if self.time == usual.granted.time {
-            return usual.operation;
-        }
         let budget = Budget::new(self.time)
             .reserve(self.reserve)
             .min(shared.policy.least());
