@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::http::codec::Malformed;
+use crate::http::grpc::{self, AnsweredAs};
 use crate::http::header::{
     CONNECT_TIMEOUT_MS, ENVOY_EXPECTED_TIMEOUT_MS, GRPC_PREVIOUS_ATTEMPTS, GRPC_TIMEOUT,
     REQUEST_ATTEMPT, REQUEST_DEADLINE, REQUEST_TIMEOUT_MS,
@@ -82,6 +83,11 @@ impl<'a> Head<'a> {
             Some(id) => request_id::fit(id),
             None => request_id::taken(headers),
         }
+    }
+
+    /// How it is answered, if it is the head of a gRPC request.
+    pub(super) fn grpc(&self) -> Option<AnsweredAs> {
+        self.first(Name::ContentType).and_then(grpc::answered_as)
     }
 
     #[inline]

@@ -8,14 +8,13 @@ use ::http::{HeaderMap, HeaderValue, Method, Request, Version};
 
 use super::asked::Asked;
 use super::exchange::{Exchange, Terms};
-use super::head::{Head, Name, forget};
+use super::head::{Head, forget};
 use super::layer::Shared;
 use crate::context::id::{Drawn, Id};
 use crate::context::node::{Limits, Node, Request as OfRequest, Seed};
 use crate::context::overrides::Table;
 use crate::context::{Context, Mode, Overrides};
 use crate::http::codec;
-use crate::http::grpc;
 use crate::http::header::REQUEST_ID;
 use crate::http::policy::{Malformed, Policy, Said, Source, Trust};
 use crate::http::request_id::Ids;
@@ -71,11 +70,10 @@ impl Received {
         let mode = policy.mode_of(|| identity.text());
         let mut terms = Terms::default();
         if form.is_post {
-            let content_type = head.first(Name::ContentType);
-            terms.grpc = content_type.and_then(grpc::answered_as);
+            terms.grpc = head.grpc();
         }
-        let inherited = outer.node().and_then(|node| node.tracker());
-        let tracker = shared.tracker.as_ref().or(inherited);
+        let inherited = || outer.node().and_then(|node| node.tracker());
+        let tracker = shared.tracker.as_ref().or_else(inherited);
         let mut refused = None;
         let mut overrides = None;
         let mut attempt = None;
@@ -107,8 +105,7 @@ impl Received {
                 _ => own,
             });
             grant = Some(granted);
-            let above = outer.attempt();
-            attempt = above.or(asked.attempt);
+            attempt = outer.attempt().or(asked.attempt);
             if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
                 admitted(
                     shared.operation,
