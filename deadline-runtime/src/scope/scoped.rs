@@ -117,10 +117,10 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     #[cfg(feature = "http")]
     #[inline]
     pub(super) fn parts_mut(&mut self) -> Option<(&mut State, &mut F)> {
-        match self {
-            Self::Alive { state, body, .. } => Some((state, body)),
-            Self::Leaving { .. } | Self::Over => None,
-        }
+        let Self::Alive { state, body, .. } = self else {
+            return None;
+        };
+        Some((state, body))
     }
 
     pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {

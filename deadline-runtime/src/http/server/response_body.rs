@@ -250,6 +250,7 @@ impl Within {
         }
     }
 }
+
 #[cfg(test)]
 mod tests {
     use ::http::Response;
