@@ -1,7 +1,9 @@
 //! How the cost grows: with nesting depth, with children in turn, with waiting tasks, with pending deadlines.
 //!
 //! `cargo bench -p deadline-benches --bench growth` prints the tables; `-- --svg FILE` also draws the cost over depth, and
-//! `-- --most N` bounds the number of tasks (a million by default, which needs about two gigabytes).
+//! `-- --most N` bounds the number of tasks (a million by default, which needs about two gigabytes). `-- --only cancelled N`
+//! is N such tasks and nothing else, for callgrind; the other names are in [`CROWDS`], those of the yardsticks
+//! `token-cancelled`, `token-dropped` and `timeout-dropped`.
 #![allow(
     missing_docs,
     clippy::pedantic,
@@ -175,70 +177,173 @@ async fn waits() -> Result<(), Stopped> {
     pending().await
 }
 
-fn crowds(most: u32) {
-    let one = |name: &str, tasks: u32, ours: Crowd, theirs: Crowd| {
-        println!(
-            "| {name} | {tasks} | {:.0} ns | {:.0} ns | {:.2} | {:.0} / {:.0} ns | {:.0} / {:.0} |",
-            ours.end,
-            theirs.end,
-            ours.end / theirs.end,
-            ours.start,
-            theirs.start,
-            ours.bytes,
-            theirs.bytes
-        );
+#[deadline(budget = "600s")]
+async fn waits_so_long() -> Result<(), Stopped> {
+    pending().await
+}
+
+/// What waits, and how it ends.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    row: &'static str,
+    abandon: bool,
+    run: fn(u32, bool) -> Crowd,
+}
+
+fn below_one_request(tasks: u32, abandon: bool) -> Crowd {
+    let request = deadline_runtime::Context::root("request", Budget::inherited());
+    let spawn = |set: &mut JoinSet<_>| {
+        set.spawn(request.enter(waits));
     };
+    crowd(tasks, abandon, spawn, || {
+        let _ = request.cancel(Cause::UserCancelled);
+    })
+}
+
+fn a_deadline_each_below_one_request(tasks: u32, abandon: bool) -> Crowd {
+    let request = deadline_runtime::Context::root("request", Budget::inherited());
+    let spawn = |set: &mut JoinSet<_>| {
+        set.spawn(request.enter(waits_so_long));
+    };
+    crowd(tasks, abandon, spawn, || {
+        let _ = request.cancel(Cause::UserCancelled);
+    })
+}
+
+fn a_deadline_each(tasks: u32, abandon: bool) -> Crowd {
+    let spawn = |set: &mut JoinSet<_>| {
+        set.spawn(waits_so_long());
+    };
+    crowd(tasks, abandon, spawn, || ())
+}
+
+fn a_request_each(tasks: u32, abandon: bool) -> Crowd {
+    let spawn = |set: &mut JoinSet<_>| {
+        let request = deadline_runtime::Context::root("request", Budget::new(LONG));
+        set.spawn(request.enter(waits));
+    };
+    crowd(tasks, abandon, spawn, || ())
+}
+
+fn one_token(tasks: u32, abandon: bool) -> Crowd {
+    let token = CancellationToken::new();
+    let spawn = |set: &mut JoinSet<()>| {
+        let token = token.clone();
+        set.spawn(async move {
+            token.run_until_cancelled(pending::<()>()).await;
+        });
+    };
+    crowd(tasks, abandon, spawn, || token.cancel())
+}
+
+fn a_timeout_each(tasks: u32, abandon: bool) -> Crowd {
+    let spawn = |set: &mut JoinSet<()>| {
+        set.spawn(async { drop(timeout(LONG, pending::<()>()).await) });
+    };
+    crowd(tasks, abandon, spawn, || ())
+}
+
+const TOKEN: Kind = Kind {
+    name: "token",
+    row: "one shared `CancellationToken`",
+    abandon: false,
+    run: one_token,
+};
+const TIMEOUT: Kind = Kind {
+    name: "timeout",
+    row: "a `timeout` each",
+    abandon: true,
+    run: a_timeout_each,
+};
+
+/// Ours, and what each is measured against.
+const CROWDS: [(Kind, Kind); 6] = [
+    (
+        Kind {
+            name: "cancelled",
+            row: "cancelled",
+            abandon: false,
+            run: below_one_request,
+        },
+        TOKEN,
+    ),
+    (
+        Kind {
+            name: "dropped",
+            row: "dropped",
+            abandon: true,
+            run: below_one_request,
+        },
+        Kind {
+            abandon: true,
+            ..TOKEN
+        },
+    ),
+    (
+        Kind {
+            name: "deadlines",
+            row: "a deadline each, dropped",
+            abandon: true,
+            run: a_deadline_each,
+        },
+        TIMEOUT,
+    ),
+    (
+        Kind {
+            name: "deadlines-below",
+            row: "a deadline each below one request, dropped",
+            abandon: true,
+            run: a_deadline_each_below_one_request,
+        },
+        TIMEOUT,
+    ),
+    (
+        Kind {
+            name: "deadlines-below-cancelled",
+            row: "a deadline each below one request, cancelled",
+            abandon: false,
+            run: a_deadline_each_below_one_request,
+        },
+        TOKEN,
+    ),
+    (
+        Kind {
+            name: "requests",
+            row: "a request of its own each, with a deadline, dropped",
+            abandon: true,
+            run: a_request_each,
+        },
+        TIMEOUT,
+    ),
+];
+
+fn crowds(most: u32) {
     println!(
-        "| end of waiting tasks, each: yardstick | tasks | deadline | yardstick | ratio | start | bytes |"
+        "| waiting tasks, each: yardstick | tasks | deadline | yardstick | ratio | start, until it waits | ratio | bytes | ratio |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
-    for tasks in [1_000, 10_000, 100_000, 1_000_000]
-        .into_iter()
-        .filter(|tasks| *tasks <= most)
-    {
-        for abandon in [false, true] {
-            let request = deadline_runtime::Context::root("request", Budget::inherited());
-            let spawn = |set: &mut JoinSet<_>| {
-                set.spawn(request.enter(waits));
-            };
-            let ours = crowd(tasks, abandon, spawn, || {
-                let _ = request.cancel(Cause::UserCancelled);
-            });
-            let token = CancellationToken::new();
-            let spawn = |set: &mut JoinSet<()>| {
-                let token = token.clone();
-                set.spawn(async move {
-                    token.run_until_cancelled(pending::<()>()).await;
-                });
-            };
-            let theirs = crowd(tasks, abandon, spawn, || token.cancel());
-            let name = if abandon {
-                "dropped: one shared `CancellationToken`"
-            } else {
-                "cancelled: one shared `CancellationToken`"
-            };
-            one(name, tasks, ours, theirs);
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for (ours, theirs) in CROWDS {
+        for tasks in [1_000, 10_000, 100_000, 1_000_000]
+            .into_iter()
+            .filter(|tasks| *tasks <= most)
+        {
+            let name = format!("{}: {}", ours.row, theirs.row);
+            let ours = (ours.run)(tasks, ours.abandon);
+            let theirs = (theirs.run)(tasks, theirs.abandon);
+            println!(
+                "| {name} | {tasks} | {:.0} ns | {:.0} ns | {:.2} | {:.0} / {:.0} ns | {:.2} | {:.0} / {:.0} | {:.2} |",
+                ours.end,
+                theirs.end,
+                ours.end / theirs.end,
+                ours.start,
+                theirs.start,
+                ours.start / theirs.start,
+                ours.bytes,
+                theirs.bytes,
+                ours.bytes / theirs.bytes
+            );
         }
-    }
-    for tasks in [100_000, 1_000_000]
-        .into_iter()
-        .filter(|tasks| *tasks <= most)
-    {
-        let spawn = |set: &mut JoinSet<_>| {
-            let request = deadline_runtime::Context::root("request", Budget::new(LONG));
-            set.spawn(request.enter(waits));
-        };
-        let ours = crowd(tasks, true, spawn, || ());
-        let spawn = |set: &mut JoinSet<()>| {
-            set.spawn(async { drop(timeout(LONG, pending::<()>()).await) });
-        };
-        let theirs = crowd(tasks, true, spawn, || ());
-        one(
-            "pending deadlines, dropped: a `timeout` each",
-            tasks,
-            ours,
-            theirs,
-        );
     }
     println!();
 }
@@ -247,7 +352,26 @@ fn argument(name: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != name).nth(1)
 }
 
+/// For callgrind: one crowd and nothing else.
+fn only(name: &str, tasks: u32) {
+    let kinds = CROWDS.into_iter().flat_map(|(ours, theirs)| [ours, theirs]);
+    let mut kinds = kinds.filter(|kind| {
+        let theirs = format!(
+            "{}-{}",
+            kind.name,
+            if kind.abandon { "dropped" } else { "cancelled" }
+        );
+        kind.name == name || theirs == name
+    });
+    let kind = kinds.next().unwrap_or_else(|| panic!("no crowd {name}"));
+    let _ = black_box((kind.run)(tasks, kind.abandon));
+}
+
 fn main() {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
+    if let (Some(name), Some(tasks)) = (arguments.nth(1), arguments.next()) {
+        return only(&name, tasks.parse().expect("a number"));
+    }
     let most = argument("--most")
         .and_then(|most| most.parse().ok())
         .unwrap_or(1_000_000);

@@ -23,11 +23,11 @@ pub(crate) struct Signal {
     waiters: Mutex<Waiters>,
 }
 
-/// Mostly there is one waiter, the task of the request itself: it needs no list.
+/// Mostly there is one waiter, the task of the request itself: it needs no list, and the node no room for one.
 #[derive(Default)]
 struct Waiters {
     first: Option<Waker>,
-    more: Slab<Waker>,
+    more: Option<Box<Slab<Waker>>>,
 }
 
 impl Waiters {
@@ -36,21 +36,22 @@ impl Waiters {
             self.first = Some(waker);
             NonZeroUsize::MIN
         } else {
-            NonZeroUsize::MIN.saturating_add(self.more.insert(waker) + 1)
+            let more = self.more.get_or_insert_default();
+            NonZeroUsize::MIN.saturating_add(more.insert(waker) + 1)
         }
     }
 
     fn get_mut(&mut self, key: NonZeroUsize) -> Option<&mut Waker> {
         match (key.get() - 1).checked_sub(1) {
             None => self.first.as_mut(),
-            Some(key) => self.more.get_mut(key),
+            Some(key) => self.more.as_mut()?.get_mut(key),
         }
     }
 
     fn remove(&mut self, key: NonZeroUsize) -> Option<Waker> {
         match (key.get() - 1).checked_sub(1) {
             None => self.first.take(),
-            Some(key) => self.more.try_remove(key),
+            Some(key) => self.more.as_mut()?.try_remove(key),
         }
     }
 }
@@ -59,7 +60,16 @@ impl Waiters {
 #[derive(Default)]
 pub(crate) struct Place {
     key: Option<NonZeroUsize>,
-    waker: Option<Waker>,
+    /// The waker that is stored there, by its addresses. It lives for as long as the key means anything, so that neither can
+    /// have been reused.
+    waker: (usize, usize),
+}
+
+fn addresses(waker: &Waker) -> (usize, usize) {
+    (
+        waker.data().addr(),
+        std::ptr::from_ref(waker.vtable()).addr(),
+    )
 }
 
 impl Signal {
@@ -87,27 +97,28 @@ impl Signal {
             std::mem::take(&mut *waiters)
         };
         let Waiters { first, more } = woken;
-        for waker in first
-            .into_iter()
-            .chain(more.into_iter().map(|(_, waker)| waker))
-        {
+        if let Some(waker) = first {
             waker.wake();
+        }
+        if let Some(more) = more {
+            for (_, waker) in *more {
+                waker.wake();
+            }
         }
         true
     }
 
     /// Asks to be woken; true if it was cancelled already, in which case nothing is stored.
     pub(crate) fn register(&self, place: &mut Place, waker: &Waker) -> bool {
-        if place.key.is_some()
-            && place
-                .waker
-                .as_ref()
-                .is_some_and(|last| last.will_wake(waker))
-        {
-            return self.cause.load(Ordering::Acquire) != 0;
+        if self.cause.load(Ordering::Acquire) != 0 {
+            return true;
+        }
+        if place.key.is_some() && place.waker == addresses(waker) {
+            return false;
         }
         // Cloning and dropping a waker may run arbitrary code as well: the last one of a task drops its future.
-        let (stored, own) = (waker.clone(), waker.clone());
+        let stored = waker.clone();
+        let addresses = addresses(&stored);
         let replaced = {
             let mut waiters = self.waiters();
             if self.cause.load(Ordering::Relaxed) != 0 {
@@ -120,17 +131,18 @@ impl Signal {
                 None
             }
         };
+        place.waker = addresses;
         drop(replaced);
-        place.waker = Some(own);
         false
     }
 
     pub(crate) fn unregister(&self, place: &mut Place) {
-        place.waker = None;
-        if let Some(key) = place.key.take() {
+        // A cancelled signal has handed its wakers out: the key means nothing any more.
+        if let Some(key) = place.key.take()
+            && self.cause.load(Ordering::Acquire) == 0
+        {
             let removed = {
                 let mut waiters = self.waiters();
-                // A cancelled signal has handed its wakers out: the key means nothing any more.
                 if self.cause.load(Ordering::Relaxed) == 0 {
                     waiters.remove(key)
                 } else {
@@ -144,7 +156,7 @@ impl Signal {
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn waiting(&self) -> usize {
         let waiters = self.waiters();
-        usize::from(waiters.first.is_some()) + waiters.more.len()
+        usize::from(waiters.first.is_some()) + waiters.more.as_ref().map_or(0, |more| more.len())
     }
 
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
