@@ -3,6 +3,7 @@
 //! The outermost scope of a task has one; so does a scope that is polled with another waker than the scope around it
 //! (`FuturesUnordered`, `join_all`), because its task-mates are not polled when it is woken.
 
+use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task;
@@ -15,24 +16,28 @@ use crate::context::node::Node;
 use crate::stop::Limit;
 use crate::time::Deadline;
 
+/// Small, because a million scopes may wait that have their end from the one around them, or none.
+#[derive(Default)]
+pub(crate) struct Driver {
+    own: Watch,
+    more: Option<Pin<Box<More>>>,
+}
+
 pin_project! {
     #[derive(Default)]
-    pub(crate) struct Driver {
+    struct More {
         #[pin]
         timer: Timer,
-        own: Watch,
         rest: Option<Box<Rest>>,
     }
+}
 
-    impl PinnedDrop for Driver {
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            this.own.leave();
-            if let Some(rest) = this.rest {
-                rest.also.leave();
-            }
-        }
-    }
+/// So many drivers with a timer are kept on a thread for the scopes that come next.
+const SPARE: usize = 16;
+
+thread_local! {
+    /// Each has room for a timer, none has a timer.
+    static SPARES: RefCell<Vec<Pin<Box<Driver>>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What hardly any scope needs, so that a million that wait take up less.
@@ -57,23 +62,61 @@ struct Watch {
 }
 
 impl Driver {
+    /// For a scope that begins to wait. `timed` where it is going to need a timer.
+    #[inline]
+    pub(super) fn new(timed: bool) -> Pin<Box<Self>> {
+        if !timed {
+            return Box::pin(Self::default());
+        }
+        let spare = SPARES.try_with(|spares| spares.borrow_mut().pop());
+        spare.ok().flatten().unwrap_or_else(|| {
+            Box::pin(Self {
+                own: Watch::default(),
+                more: Some(Box::pin(More::default())),
+            })
+        })
+    }
+
+    /// Nothing is waited for any more.
+    #[inline]
+    pub(super) fn end(mut driver: Pin<Box<Self>>) {
+        driver.own.leave();
+        let Some(more) = &mut driver.more else { return };
+        if more.rest.is_some() {
+            return;
+        }
+        more.as_mut().project().timer.unset();
+        let _ = SPARES.try_with(|spares| {
+            let mut spares = spares.borrow_mut();
+            if spares.len() < SPARE {
+                spares.push(driver);
+            }
+        });
+    }
+
     /// Wakes the task at `alarm` and when one of the nodes is cancelled. A cancel that is there already wakes it at
     /// once, unless the caller has `noticed` that it is over.
     pub(crate) fn wait(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         alarm: Option<Deadline>,
         own: Option<&Arc<Node>>,
         also: Option<&Arc<Node>>,
         noticed: bool,
         cx: &mut task::Context<'_>,
     ) {
-        self.as_mut().project().timer.wait(alarm, cx);
-        let this = self.project();
+        let this = self.get_mut();
+        if alarm.is_some() || this.more.is_some() {
+            let more = this.more.get_or_insert_with(|| Box::pin(More::default()));
+            more.as_mut().project().timer.wait(alarm, cx);
+        }
         // Neither has a node, mostly.
         let own = (own.is_some() || this.own.node.is_some()) && this.own.wait(own, cx);
-        let also = match this.rest {
-            Some(rest) => rest.also.wait(also, cx),
-            None if also.is_some() => this.rest.insert(Box::default()).also.wait(also, cx),
+        let also = match &mut this.more {
+            _ if also.is_some() => this.rest().also.wait(also, cx),
+            Some(more) => match more.as_mut().project().rest {
+                Some(rest) => rest.also.wait(None, cx),
+                None => false,
+            },
             None => false,
         };
         if (own || also) && !noticed {
@@ -83,7 +126,7 @@ impl Driver {
     }
 
     /// Something inside holds until `until`, or no longer does.
-    pub(super) fn note_holders(self: Pin<&mut Self>, change: i32, until: Option<Deadline>) {
+    pub(super) fn note_holders(mut self: Pin<&mut Self>, change: i32, until: Option<Deadline>) {
         let rest = self.rest();
         rest.holders = rest.holders.saturating_add_signed(change);
         rest.held = if rest.holders == 0 {
@@ -94,30 +137,48 @@ impl Driver {
     }
 
     pub(super) fn held(&self) -> Option<Deadline> {
-        self.rest.as_ref()?.held
+        self.any()?.held
     }
 
     #[cfg(feature = "stream")]
-    pub(super) fn set_limit(self: Pin<&mut Self>, limit: Option<Limit>) {
-        if limit.is_some() || self.rest.is_some() {
+    pub(super) fn set_limit(mut self: Pin<&mut Self>, limit: Option<Limit>) {
+        if limit.is_some() || self.any().is_some() {
             self.rest().limit = limit;
         }
     }
 
     pub(super) fn limit(&self) -> Option<Limit> {
-        self.rest.as_ref()?.limit
+        self.any()?.limit
     }
 
-    pub(super) fn tidy_until(self: Pin<&mut Self>, until: Deadline) {
+    pub(super) fn tidy_until(mut self: Pin<&mut Self>, until: Deadline) {
         self.rest().tidy_until = Some(until);
     }
 
     pub(super) fn tidies_until(&self) -> Option<Deadline> {
-        self.rest.as_ref()?.tidy_until
+        self.any()?.tidy_until
     }
 
-    fn rest(self: Pin<&mut Self>) -> &mut Rest {
-        self.project().rest.get_or_insert_default()
+    fn any(&self) -> Option<&Rest> {
+        self.more.as_ref()?.rest.as_deref()
+    }
+
+    #[cold]
+    fn rest(&mut self) -> &mut Rest {
+        let more = self.more.get_or_insert_with(|| Box::pin(More::default()));
+        more.as_mut().project().rest.get_or_insert_default()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.own.leave();
+    }
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.also.leave();
     }
 }
 

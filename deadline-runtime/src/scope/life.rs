@@ -20,6 +20,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::task::{self, Poll, Waker};
 
+use super::driver::Driver;
 use super::outcome;
 use super::pending::Wake;
 use super::state::{Flag, Phase, State, Unenforced};
@@ -512,6 +513,8 @@ impl State {
             self.flags.set(Flag::Told, false);
             current::with(|outer| outer.seen.holders -= 1);
         }
-        self.driver = None;
+        if let Some(driver) = self.driver.take() {
+            Driver::end(driver);
+        }
     }
 }

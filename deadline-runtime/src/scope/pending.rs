@@ -28,7 +28,7 @@ pub(super) struct Wake {
 impl State {
     pub(super) fn driver(&mut self) -> Pin<&mut Driver> {
         self.driver
-            .get_or_insert_with(|| Box::pin(Driver::default()))
+            .get_or_insert_with(|| Driver::new(false))
             .as_mut()
     }
 
@@ -172,7 +172,7 @@ impl State {
             let noticed = self.cause.is_some() || self.phase == Phase::Leaving;
             let node = self.node.as_ref().filter(|_| wake.watch);
             self.driver
-                .get_or_insert_with(|| Box::pin(Driver::default()))
+                .get_or_insert_with(|| Driver::new(wake.alarm.is_some()))
                 .as_mut()
                 .wait(wake.alarm, node, wake.also.as_ref(), noticed, cx);
         }

@@ -5,13 +5,14 @@
 //! is not tokio's. There a thread takes the timer's place, so that nothing is silently unlimited.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 use tokio::runtime::{self, Handle};
-use tokio::task::coop::unconstrained;
+use tokio::task::coop::{has_budget_remaining, unconstrained};
 use tokio::time::Sleep;
 
 use super::alarm::Alarm;
@@ -60,55 +61,23 @@ impl Timer {
         cx: &mut task::Context<'_>,
     ) {
         let Some(alarm) = alarm else {
-            if self.at.is_some() {
-                self.set(Self::default());
-            }
+            self.unset();
             return;
         };
-        let moved = self.at.is_none() || self.as_ref().moved();
-        if moved {
-            self.as_mut().make(alarm);
-        }
-        let mut this = self.project();
-        let earlier = this.at.is_some_and(|at| alarm < at);
-        let set = match this.kind.as_mut().project() {
-            KindProj::Tokios { mut sleep } => {
-                let mut polled = None;
-                if !earlier {
-                    polled = poll(sleep.as_mut(), cx);
-                }
-                // Set for a later limit, or fired for an earlier one that is gone.
-                if earlier || polled == Some(Poll::Ready(())) {
-                    *this.at = Some(alarm);
-                    reset(sleep.as_mut(), alarm);
-                    polled = poll(sleep, cx);
-                }
-                match polled {
-                    Some(Poll::Pending) => return,
-                    Some(Poll::Ready(())) => return cx.waker().wake_by_ref(),
-                    None => {
-                        if this.made_in.runtime.is_some() {
-                            UNTIMED.set(this.made_in.runtime);
-                        }
-                        false
-                    }
-                }
-            }
-            KindProj::Ours { alarm } => !earlier && alarm.wake_with(cx.waker()),
-            KindProj::Unset => false,
+        let polled = if self.at.is_none() || self.as_ref().moved() {
+            self.as_mut().make(alarm, cx)
+        } else {
+            self.as_mut().again(alarm, cx)
         };
-        if !set {
-            *this.at = Some(alarm);
-            if let Some(alarm) = Alarm::set(alarm, cx.waker()) {
-                this.kind.set(Kind::Ours { alarm });
-            } else {
-                this.kind.set(Kind::Unset);
-                cx.waker().wake_by_ref();
-            }
+        match polled {
+            Some(Poll::Pending) => {}
+            Some(Poll::Ready(())) => cx.waker().wake_by_ref(),
+            None => self.without_tokio(alarm, cx),
         }
     }
 
-    fn make(self: Pin<&mut Self>, alarm: Deadline) {
+    /// Made and polled. `None` where tokio has no timers.
+    fn make(self: Pin<&mut Self>, alarm: Deadline, cx: &mut task::Context<'_>) -> Option<Poll<()>> {
         let mut this = self.project();
         *this.made_in = Home::here();
         *this.at = Some(alarm);
@@ -117,15 +86,74 @@ impl Timer {
             None => *this.made_in != Home::default(),
             Some(untimed) => runtime_id().is_some_and(|runtime| runtime != untimed),
         };
-        if timed {
-            // Panics without time enabled.
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                tokio::time::sleep_until(alarm.instant())
-            }));
-            match made {
-                Ok(sleep) => this.kind.set(Kind::Tokios { sleep }),
-                Err(_) => UNTIMED.set(runtime_id()),
+        if !timed {
+            return None;
+        }
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let sleep = tokio::time::sleep_until(alarm.instant());
+            this.kind.set(Kind::Tokios { sleep });
+            match this.kind.as_mut().project() {
+                KindProj::Tokios { sleep } => poll(sleep, cx),
+                _ => Poll::Pending,
             }
+        }));
+        if polled.is_err() {
+            // Without time enabled, or shut down.
+            UNTIMED.set(runtime_id());
+        }
+        polled.ok()
+    }
+
+    /// Polled again, and set anew if it has to be. `None` where tokio has no timers.
+    fn again(
+        self: Pin<&mut Self>,
+        alarm: Deadline,
+        cx: &mut task::Context<'_>,
+    ) -> Option<Poll<()>> {
+        let mut this = self.project();
+        let earlier = this.at.is_some_and(|at| alarm < at);
+        match this.kind.as_mut().project() {
+            KindProj::Tokios { mut sleep } => {
+                let polled = catch_unwind(AssertUnwindSafe(|| {
+                    if !earlier && poll(sleep.as_mut(), cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    // Set for a later limit, or fired for an earlier one that is gone.
+                    *this.at = Some(alarm);
+                    sleep.as_mut().reset(alarm.instant());
+                    poll(sleep.as_mut(), cx)
+                }));
+                if polled.is_err() && this.made_in.runtime.is_some() {
+                    // Shut down.
+                    UNTIMED.set(this.made_in.runtime);
+                }
+                polled.ok()
+            }
+            KindProj::Ours { alarm } if !earlier && alarm.wake_with(cx.waker()) => {
+                Some(Poll::Pending)
+            }
+            KindProj::Ours { .. } | KindProj::Unset => None,
+        }
+    }
+
+    #[cold]
+    fn without_tokio(self: Pin<&mut Self>, alarm: Deadline, cx: &mut task::Context<'_>) {
+        let mut this = self.project();
+        *this.at = Some(alarm);
+        if let Some(alarm) = Alarm::set(alarm, cx.waker()) {
+            this.kind.set(Kind::Ours { alarm });
+        } else {
+            this.kind.set(Kind::Unset);
+            cx.waker().wake_by_ref();
+        }
+    }
+
+    /// There is nothing to wait for.
+    pub(crate) fn unset(self: Pin<&mut Self>) {
+        if self.at.is_some() {
+            let mut this = self.project();
+            *this.at = None;
+            this.kind.set(Kind::Unset);
         }
     }
 
@@ -147,17 +175,13 @@ fn runtime_id() -> Option<runtime::Id> {
     Handle::try_current().ok().map(|handle| handle.id())
 }
 
-/// Polls without the task's cooperative budget: a body that uses it up must not silence its own limit. `None` when the
-/// runtime of the timer is shut down, which is a panic inside.
-fn poll(sleep: Pin<&mut Sleep>, cx: &mut task::Context<'_>) -> Option<Poll<()>> {
-    catch_unwind(AssertUnwindSafe(|| {
-        let mut sleep = unconstrained(sleep);
-        Pin::new(&mut sleep).poll(cx)
-    }))
-    .ok()
-}
-
-fn reset(sleep: Pin<&mut Sleep>, alarm: Deadline) {
-    // The poll that follows finds out when the runtime is gone.
-    let _ = catch_unwind(AssertUnwindSafe(|| sleep.reset(alarm.instant())));
+/// Polls without the task's cooperative budget: a body that uses it up must not silence its own limit. A panic when the runtime
+/// of the timer is shut down.
+#[inline]
+fn poll(sleep: Pin<&mut Sleep>, cx: &mut task::Context<'_>) -> Poll<()> {
+    if has_budget_remaining() {
+        // What is pending takes none of it.
+        return sleep.poll(cx);
+    }
+    Pin::new(&mut unconstrained(sleep)).poll(cx)
 }
