@@ -5,15 +5,11 @@
 //! loom has no weak ones, and takes them as they are.
 
 #[cfg(not(deadline_loom))]
-pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(not(deadline_loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(deadline_loom)]
-pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(deadline_loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};

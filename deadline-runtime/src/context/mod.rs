@@ -1,6 +1,7 @@
 //! [`Context`]: the deadline, the cancellation and the identity of one request, as a value.
 
 pub(crate) mod current;
+mod few;
 mod handle;
 pub(crate) mod id;
 #[cfg(all(test, deadline_loom))]

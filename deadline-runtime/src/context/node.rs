@@ -12,8 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use slab::Slab;
-
+use super::few::Few;
 use super::id::Id;
 use super::mode::Mode;
 use super::overrides::Table;
@@ -22,7 +21,7 @@ use super::signal::Signal;
 use crate::admission::{Held, Kept};
 use crate::scope::Operation;
 use crate::stop::{Brief, Cause, Limit, Stopped};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::tasks::{Due, GRACE, Gauge, HasParts, HasQueue, Tracker};
 use crate::time::Deadline;
 
@@ -61,7 +60,7 @@ pub(crate) struct Node {
     /// The scope that it was made for has ended.
     pub(crate) over: AtomicBool,
     /// How many scopes run under it, where it was made by hand.
-    pub(crate) runs: AtomicUsize,
+    pub(crate) runs: AtomicU32,
     /// What the request is in the middle of, where it came over HTTP.
     #[cfg(feature = "http")]
     pub(crate) stage: std::sync::atomic::AtomicU8,
@@ -72,7 +71,7 @@ pub(crate) struct Node {
     /// The event of its end has been sent.
     told: AtomicBool,
     position: Position,
-    children: Mutex<Slab<Weak<Node>>>,
+    children: Mutex<Few<Weak<Node>>>,
     #[cfg(feature = "test-util")]
     pub(crate) trip: crate::trip::Trip,
 }
@@ -238,14 +237,13 @@ impl Node {
     pub(crate) fn child(parent: &Arc<Self>, seed: Seed) -> Arc<Self> {
         let child = {
             let mut children = parent.children();
-            let entry = children.vacant_entry();
-            let key = entry.key();
+            let key = children.vacant();
             let position = Position::Below {
                 parent: parent.clone(),
                 key,
             };
             let child = Arc::new(Self::build(&seed, parent.inherits(), position));
-            entry.insert(Arc::downgrade(&child));
+            children.insert(Arc::downgrade(&child));
             child
         };
         // After it is listed: whoever cancels the parent from here on finds it there.
@@ -300,7 +298,7 @@ impl Node {
             tracked,
             plain: mode == Mode::Enforce && !overridden && !tracked,
             over: AtomicBool::new(false),
-            runs: AtomicUsize::new(0),
+            runs: AtomicU32::new(0),
             #[cfg(feature = "http")]
             stage: std::sync::atomic::AtomicU8::new(0),
             closing: AtomicU64::new(0),
@@ -355,10 +353,7 @@ impl Node {
     }
 
     fn live_children(&self) -> Vec<Arc<Self>> {
-        self.children()
-            .iter()
-            .filter_map(|(_, child)| child.upgrade())
-            .collect()
+        self.children().iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(crate) fn root_of(self: &Arc<Self>) -> &Arc<Self> {
@@ -634,7 +629,7 @@ impl Node {
         }
     }
 
-    fn children(&self) -> MutexGuard<'_, Slab<Weak<Self>>> {
+    fn children(&self) -> MutexGuard<'_, Few<Weak<Self>>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -661,7 +656,7 @@ impl Drop for Node {
         // overflow the stack.
         let mut above = self.parted();
         while let Some((node, key)) = above {
-            let unlinked = node.children().try_remove(key);
+            let unlinked = node.children().remove(key);
             drop(unlinked);
             let Some(mut last) = Arc::into_inner(node) else {
                 return;

@@ -8,8 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::PoisonError;
 use std::task::Waker;
 
-use slab::Slab;
-
+use super::few::Few;
 use crate::stop::Cause;
 use crate::sync::{AtomicU8, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::time::Deadline;
@@ -20,40 +19,8 @@ pub(crate) struct Signal {
     cause: AtomicU8,
     /// When it was cancelled; written under the lock, before the cause.
     at: AtomicU64,
-    waiters: Mutex<Waiters>,
-}
-
-/// Mostly there is one waiter, the task of the request itself: it needs no list, and the node no room for one.
-#[derive(Default)]
-struct Waiters {
-    first: Option<Waker>,
-    more: Option<Box<Slab<Waker>>>,
-}
-
-impl Waiters {
-    fn insert(&mut self, waker: Waker) -> NonZeroUsize {
-        if self.first.is_none() {
-            self.first = Some(waker);
-            NonZeroUsize::MIN
-        } else {
-            let more = self.more.get_or_insert_default();
-            NonZeroUsize::MIN.saturating_add(more.insert(waker) + 1)
-        }
-    }
-
-    fn get_mut(&mut self, key: NonZeroUsize) -> Option<&mut Waker> {
-        match (key.get() - 1).checked_sub(1) {
-            None => self.first.as_mut(),
-            Some(key) => self.more.as_mut()?.get_mut(key),
-        }
-    }
-
-    fn remove(&mut self, key: NonZeroUsize) -> Option<Waker> {
-        match (key.get() - 1).checked_sub(1) {
-            None => self.first.take(),
-            Some(key) => self.more.as_mut()?.try_remove(key),
-        }
-    }
+    /// Mostly there is one, the task of the request itself.
+    waiters: Mutex<Few<Waker>>,
 }
 
 /// A place among the waiters of one signal.
@@ -96,15 +63,7 @@ impl Signal {
             self.cause.store(cause.number(), Ordering::Release);
             std::mem::take(&mut *waiters)
         };
-        let Waiters { first, more } = woken;
-        if let Some(waker) = first {
-            waker.wake();
-        }
-        if let Some(more) = more {
-            for (_, waker) in *more {
-                waker.wake();
-            }
-        }
+        woken.consume(Waker::wake);
         true
     }
 
@@ -124,10 +83,10 @@ impl Signal {
             if self.cause.load(Ordering::Relaxed) != 0 {
                 return true;
             }
-            if let Some(entry) = place.key.and_then(|key| waiters.get_mut(key)) {
+            if let Some(entry) = place.key.and_then(|key| waiters.get_mut(key.get() - 1)) {
                 Some(std::mem::replace(entry, stored))
             } else {
-                place.key = Some(waiters.insert(stored));
+                place.key = NonZeroUsize::MIN.checked_add(waiters.insert(stored));
                 None
             }
         };
@@ -144,7 +103,7 @@ impl Signal {
             let removed = {
                 let mut waiters = self.waiters();
                 if self.cause.load(Ordering::Relaxed) == 0 {
-                    waiters.remove(key)
+                    waiters.remove(key.get() - 1)
                 } else {
                     None
                 }
@@ -155,11 +114,10 @@ impl Signal {
 
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn waiting(&self) -> usize {
-        let waiters = self.waiters();
-        usize::from(waiters.first.is_some()) + waiters.more.as_ref().map_or(0, |more| more.len())
+        self.waiters().len()
     }
 
-    fn waiters(&self) -> MutexGuard<'_, Waiters> {
+    fn waiters(&self) -> MutexGuard<'_, Few<Waker>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
