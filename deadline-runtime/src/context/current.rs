@@ -20,7 +20,7 @@ use tokio::task::Id;
 
 use super::mode::Mode;
 use super::node::{Limits, Node, Seed};
-use crate::scope::Operation;
+use crate::scope::{Described, Named, Operation};
 use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase, Stopped};
 use crate::time::Deadline;
 
@@ -446,11 +446,11 @@ impl Frame {
         self.node.is_none() && self.operation.is_none()
     }
 
-    pub(crate) fn operation(&self) -> &Operation {
+    pub(crate) fn operation(&self) -> Described<'_> {
         match (self.operation, &self.node) {
-            (Some(operation), _) => operation,
-            (None, Some(node)) => &node.operation,
-            (None, None) => &Operation::UNNAMED,
+            (Some(operation), _) => operation.described(),
+            (None, Some(node)) => node.operation.described(),
+            (None, None) => const { Operation::UNNAMED.described() },
         }
     }
 
@@ -517,7 +517,11 @@ impl Frame {
 
     fn seed(&self) -> Seed {
         Seed {
-            operation: *self.operation(),
+            operation: match (self.operation, &self.node) {
+                (Some(operation), _) => Named::from(operation),
+                (None, Some(node)) => node.operation.clone(),
+                (None, None) => Named::from(&Operation::UNNAMED),
+            },
             limits: self.limits,
             limit: self.limit(),
             own: self.binds,

@@ -17,7 +17,7 @@ use super::mode::Mode;
 use super::node::{Limits, Node, Seed};
 use super::report::{Missing, Report};
 use super::root::RootBuilder;
-use crate::scope::{Driver, Operation, Run};
+use crate::scope::{Driver, Named, Run};
 use crate::stop::{Cause, PathEntry, Phase, Stopped};
 use crate::tasks::{Counted, Gauge};
 use crate::time::{Budget, Deadline};
@@ -160,7 +160,7 @@ impl Context {
         location: &'static Location<'static>,
         always: bool,
     ) -> Arc<Node> {
-        let operation = Operation::new(name, location, budget);
+        let operation = Named::new(name, location, &budget);
         let Some(mut parent) = parent else {
             return RootBuilder::new(name, location).budget(budget).node();
         };
@@ -177,7 +177,6 @@ impl Context {
             (None, None) => parent.node.limit,
         };
         let seed = Seed {
-            operation,
             limits: Limits::of(shorter.or(parent.soft), operation.figures.kept),
             limit,
             own: shorter.is_some(),
@@ -185,6 +184,7 @@ impl Context {
             mode: parent.node.mode,
             depth: parent.depth,
             of_scope: false,
+            operation,
         };
         Node::child(&parent.node, seed)
     }

@@ -12,7 +12,7 @@ use loom::thread;
 use super::mode::Mode;
 use super::node::{Limits, Node, Seed};
 use super::signal::{Place, Signal};
-use crate::scope::Operation;
+use crate::scope::Named;
 use crate::stop::Cause;
 use crate::sync::Ordering;
 use crate::time::{Budget, Deadline};
@@ -131,9 +131,8 @@ fn loom_of_two_cancels_one_wins_for_everyone() {
 
 fn seed() -> Seed {
     let location = Location::caller();
-    let operation = Operation::new("test", location, Budget::inherited());
+    let operation = Named::new("test", location, &Budget::inherited());
     Seed {
-        operation,
         limits: Limits::default(),
         limit: operation.limit(),
         own: false,
@@ -141,6 +140,7 @@ fn seed() -> Seed {
         mode: Mode::Enforce,
         depth: 0,
         of_scope: false,
+        operation,
     }
 }
 

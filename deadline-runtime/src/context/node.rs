@@ -19,7 +19,7 @@ use super::overrides::Table;
 use super::report::{Records, Report};
 use super::signal::Signal;
 use crate::admission::{Held, Kept};
-use crate::scope::Operation;
+use crate::scope::Named;
 use crate::stop::{Brief, Cause, Limit, Stopped};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::tasks::{Due, GRACE, Gauge, HasParts, HasQueue, Tracker};
@@ -30,7 +30,7 @@ use crate::time::Deadline;
     reason = "they have nothing to do with each other"
 )]
 pub(crate) struct Node {
-    pub(crate) operation: Operation,
+    pub(crate) operation: Named,
     pub(crate) limits: Limits,
     /// Whose limit the deadline is.
     pub(crate) limit: Limit,
@@ -188,9 +188,8 @@ struct Inherits {
 }
 
 /// What a new node is made of.
-#[derive(Clone, Copy)]
 pub(crate) struct Seed {
-    pub(crate) operation: Operation,
+    pub(crate) operation: Named,
     pub(crate) limits: Limits,
     pub(crate) limit: Limit,
     pub(crate) own: bool,

@@ -10,7 +10,7 @@ use super::id::Id;
 use super::mode::Mode;
 use super::node::{Limits, Node, Request, Seed};
 use super::overrides::{Overrides, Table};
-use crate::scope::Operation;
+use crate::scope::Named;
 use crate::tasks::Tracker;
 use crate::time::{Budget, Deadline};
 
@@ -148,14 +148,13 @@ impl RootBuilder {
 
     pub(crate) fn node(self) -> Arc<Node> {
         let started = self.started.unwrap_or_else(Deadline::now);
-        let operation = Operation::new(self.operation, self.location, self.budget);
+        let operation = Named::new(self.operation, self.location, &self.budget);
         let own = self
             .budget
             .granted(None)
             .map(|granted| started.plus(granted));
         let hard = Deadline::earlier(own, self.deadline);
         let seed = Seed {
-            operation,
             limits: Limits::of(hard, operation.figures.kept),
             limit: operation.limit(),
             own: false,
@@ -163,6 +162,7 @@ impl RootBuilder {
             mode: self.mode,
             depth: 0,
             of_scope: false,
+            operation,
         };
         let says_more = self.background
             || self.overrides.is_some()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::operation::Operation;
+use super::operation::{Named, Operation};
 use super::state::{Flag, State, Unenforced};
 use crate::context::Mode;
 use crate::context::current::{Frame, first_cancel};
@@ -190,7 +190,7 @@ impl State {
         } else {
             now
         };
-        let figures = &self.description().figures;
+        let figures = &self.description().terms.figures;
         let least = match figures.least {
             Some(least) if !self.flags.has(Flag::Shield) => least,
             _ => {
@@ -280,9 +280,13 @@ impl State {
 
     /// A node of this scope's own, whose limit is that of a request around it.
     fn seed(&self, limit: Limit, started: Deadline) -> Seed {
-        let operation: &Operation = self.description();
+        let operation = match (self.operation, &self.node) {
+            (Some(operation), _) => Named::from(operation),
+            (None, Some(node)) => node.operation.clone(),
+            (None, None) => Named::from(&Operation::UNNAMED),
+        };
         Seed {
-            operation: *operation,
+            operation,
             limits: self.limits(),
             limit,
             own: false,
@@ -296,7 +300,7 @@ impl State {
     /// The least that must be left for work.
     #[inline]
     fn least(&self, granted: Option<Duration>) -> Duration {
-        let budget = &self.description().budget;
+        let budget = &self.description().terms.budget;
         let least = if self.flags.has(Flag::Shield) {
             budget.granted(None).unwrap_or_default()
         } else {
@@ -307,7 +311,7 @@ impl State {
 
     /// What had to be left before the hard end for the scope to begin.
     pub(super) fn needs(&self) -> Duration {
-        let budget = &self.description().budget;
+        let budget = &self.description().terms.budget;
         // A share of what was left is what lies between start and end.
         let granted = budget
             .granted(None)

@@ -1,6 +1,7 @@
 //! [`Operation`] and [`Spec`]: what is written about a scope where it is declared.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -8,11 +9,17 @@ use crate::figure::Figure;
 use crate::stop::Limit;
 use crate::time::{Budget, Figures};
 
-/// The name, the place and the figures of a scope.
+/// The name, the place and the terms of a scope.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) name: &'static str,
     pub(crate) location: &'static Location<'static>,
+    pub(crate) terms: Terms,
+}
+
+/// What is said about a scope besides its name and its place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
     pub(crate) budget: Budget,
     pub(crate) figures: Figures,
     /// Running without any deadline in scope is an error.
@@ -21,21 +28,29 @@ pub(crate) struct Operation {
     pub(crate) plainly: Option<u64>,
 }
 
+impl Terms {
+    /// Those of a context made by hand that has a limit, or none, and nothing else. The limit is fixed when it is made.
+    const PLAIN: Self = Self::of(Budget::inherited());
+
+    const fn of(budget: Budget) -> Self {
+        let figures = Figures::of(&budget);
+        Self {
+            budget,
+            figures,
+            parent_required: false,
+            plainly: figures.needs(),
+        }
+    }
+}
+
 impl Operation {
     pub(crate) const UNNAMED: Self = Self::new("unnamed", Location::caller(), Budget::inherited());
 
-    pub(crate) const fn new(
-        name: &'static str,
-        location: &'static Location<'static>,
-        budget: Budget,
-    ) -> Self {
+    const fn new(name: &'static str, location: &'static Location<'static>, budget: Budget) -> Self {
         Self {
             name,
             location,
-            budget,
-            figures: Figures::of(&budget),
-            parent_required: false,
-            plainly: Figures::of(&budget).needs(),
+            terms: Terms::of(budget),
         }
     }
 
@@ -44,6 +59,122 @@ impl Operation {
             operation: self.name,
             location: self.location,
         }
+    }
+
+    #[inline]
+    pub(crate) const fn described(&self) -> Described<'_> {
+        Described {
+            name: self.name,
+            location: self.location,
+            terms: &self.terms,
+        }
+    }
+}
+
+impl Deref for Operation {
+    type Target = Terms;
+
+    #[inline]
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+/// The same as a node has it: contexts are many, and mostly their terms are written down elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub(crate) name: &'static str,
+    pub(crate) location: &'static Location<'static>,
+    terms: Place,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    Declared(&'static Terms),
+    Own(Box<Terms>),
+}
+
+impl Named {
+    /// Of a context made by hand.
+    pub(crate) fn new(
+        name: &'static str,
+        location: &'static Location<'static>,
+        budget: &Budget,
+    ) -> Self {
+        let terms = if budget.is_plain() {
+            Place::Declared(&Terms::PLAIN)
+        } else {
+            Place::Own(Box::new(Terms::of(*budget)))
+        };
+        Self {
+            name,
+            location,
+            terms,
+        }
+    }
+
+    pub(crate) const fn limit(&self) -> Limit {
+        Limit {
+            operation: self.name,
+            location: self.location,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn described(&self) -> Described<'_> {
+        Described {
+            name: self.name,
+            location: self.location,
+            terms: self,
+        }
+    }
+}
+
+impl From<&'static Operation> for Named {
+    fn from(operation: &'static Operation) -> Self {
+        Self {
+            name: operation.name,
+            location: operation.location,
+            terms: Place::Declared(&operation.terms),
+        }
+    }
+}
+
+impl Deref for Named {
+    type Target = Terms;
+
+    #[inline]
+    fn deref(&self) -> &Terms {
+        match &self.terms {
+            Place::Declared(terms) => terms,
+            Place::Own(terms) => terms,
+        }
+    }
+}
+
+/// An operation, wherever it is written down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Described<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) location: &'static Location<'static>,
+    pub(crate) terms: &'a Terms,
+}
+
+impl Described<'_> {
+    pub(crate) const fn limit(&self) -> Limit {
+        Limit {
+            operation: self.name,
+            location: self.location,
+        }
+    }
+}
+
+impl Deref for Described<'_> {
+    type Target = Terms;
+
+    #[inline]
+    fn deref(&self) -> &Terms {
+        self.terms
     }
 }
 
@@ -66,47 +197,60 @@ impl<B: Figure> Spec<B> {
     }
 
     const fn with(mut self, budget: Budget) -> Self {
-        self.operation.budget = budget;
-        self.operation.figures = Figures::of(&budget);
-        if !self.operation.parent_required {
-            self.operation.plainly = self.operation.figures.needs();
+        let parent_required = self.operation.terms.parent_required;
+        self.operation.terms = Terms::of(budget);
+        if parent_required {
+            self.parent_required()
+        } else {
+            self
         }
-        self
     }
 
     /// Milliseconds kept for the answer.
     #[must_use]
     pub const fn reserve(self, millis: u64) -> Self {
-        let budget = self.operation.budget.reserve(Duration::from_millis(millis));
+        let budget = self
+            .operation
+            .terms
+            .budget
+            .reserve(Duration::from_millis(millis));
         self.with(budget)
     }
 
     /// Milliseconds a useful run needs.
     #[must_use]
     pub const fn min(self, millis: u64) -> Self {
-        let budget = self.operation.budget.min(Duration::from_millis(millis));
+        let budget = self
+            .operation
+            .terms
+            .budget
+            .min(Duration::from_millis(millis));
         self.with(budget)
     }
 
     /// What a useful run needs, in percent of the budget.
     #[must_use]
     pub const fn min_percent(self, percent: u64) -> Self {
-        let budget = self.operation.budget.min_percent(percent);
+        let budget = self.operation.terms.budget.min_percent(percent);
         self.with(budget)
     }
 
     /// Milliseconds for tidying up after a stop.
     #[must_use]
     pub const fn cleanup(self, millis: u64) -> Self {
-        let budget = self.operation.budget.cleanup(Duration::from_millis(millis));
+        let budget = self
+            .operation
+            .terms
+            .budget
+            .cleanup(Duration::from_millis(millis));
         self.with(budget)
     }
 
     /// Running without any deadline in scope is an error.
     #[must_use]
     pub const fn parent_required(mut self) -> Self {
-        self.operation.parent_required = true;
-        self.operation.plainly = None;
+        self.operation.terms.parent_required = true;
+        self.operation.terms.plainly = None;
         self
     }
 }

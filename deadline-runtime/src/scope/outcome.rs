@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use super::operation::Operation;
+use super::operation::Described;
 use super::state::{Flag, State, Unenforced};
 use crate::context::node::Node;
 use crate::context::{Mode, Outcome, ScopeRecord};
@@ -25,7 +25,7 @@ pub(crate) enum Ended<'a> {
 
 /// A scope that runs without any limit: counted in its request and told in an event that a metrics layer can count,
 /// because it is what the crate exists to find.
-pub(super) fn unbounded(operation: &Operation, node: Option<&Arc<Node>>) {
+pub(super) fn unbounded(operation: Described<'_>, node: Option<&Arc<Node>>) {
     if let Some(node) = node {
         node.records().unbounded();
     }

@@ -45,7 +45,7 @@ impl Shield {
         let end = Deadline::earlier(own, hard);
         let depth = depth.saturating_add(1);
         let seed = Seed {
-            operation: *operation,
+            operation: operation.into(),
             limits: Limits {
                 soft: end,
                 hard: end,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::driver::Driver;
-use super::operation::Operation;
+use super::operation::{Described, Operation};
 use crate::context::current::{self, Inherited};
 use crate::context::node::{Limits, Node};
 use crate::context::{Context, Mode};
@@ -204,11 +204,11 @@ impl State {
     }
 
     #[inline]
-    pub(super) fn description(&self) -> &Operation {
+    pub(super) fn description(&self) -> Described<'_> {
         match (self.operation, &self.node) {
-            (Some(operation), _) => operation,
-            (None, Some(node)) => &node.operation,
-            (None, None) => &Operation::UNNAMED,
+            (Some(operation), _) => operation.described(),
+            (None, Some(node)) => node.operation.described(),
+            (None, None) => const { Operation::UNNAMED.described() },
         }
     }
 

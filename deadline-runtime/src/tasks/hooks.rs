@@ -14,7 +14,7 @@ use super::tracker::{Gauge, Held};
 use super::unwind::CatchUnwind;
 use crate::context::Context;
 use crate::context::node::{Limits, Node, Request, Seed};
-use crate::scope::{Attended, Operation, TARGET};
+use crate::scope::{Attended, Named, TARGET};
 use crate::stop::{Phase, Stopped};
 use crate::time::{Budget, Deadline};
 
@@ -313,9 +313,8 @@ fn fresh(
     location: &'static Location<'static>,
     until: Deadline,
 ) -> Arc<Node> {
-    let operation = Operation::new(name, location, Budget::inherited());
+    let operation = Named::new(name, location, &Budget::inherited());
     let seed = Seed {
-        operation,
         limits: Limits::of(Some(until), 0),
         limit: operation.limit(),
         own: true,
@@ -323,6 +322,7 @@ fn fresh(
         mode: root.mode,
         depth: 1,
         of_scope: false,
+        operation,
     };
     Node::root(seed, Some(Box::new(Request::background(root))))
 }

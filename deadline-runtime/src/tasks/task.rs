@@ -19,8 +19,8 @@ use super::tracker::{Gauge, Held};
 use super::work::{End, Outcome, Work};
 use crate::context::Context;
 use crate::context::node::{Limits, Node, Request, Seed};
-use crate::scope::{Attended, Operation, TARGET};
-use crate::stop::{Brief, Cause, Details, Phase, Stopped};
+use crate::scope::{Attended, Named, TARGET};
+use crate::stop::{Brief, Cause, Details, Limit, Phase, Stopped};
 use crate::time::{Budget, Deadline};
 
 /// A spawned task: a future of its result. Dropping it does not stop the task.
@@ -278,22 +278,24 @@ impl Context {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let operation = Operation::new(name, Location::caller(), budget.into());
+        let budget = budget.into();
+        let operation = Named::new(name, Location::caller(), &budget);
         let runtime = Handle::current();
         let started = Deadline::now();
         let left = self.node().and_then(|node| node.limits.hard);
         let left = left.map(|hard| hard.since(started));
-        let own = operation.budget.granted(left).or(left);
+        let own = budget.granted(left).or(left);
+        let limit = operation.limit();
         let limits = Limits::of(own.map(|own| started.plus(own)), operation.figures.kept);
         let seed = Seed {
-            operation,
             limits,
-            limit: operation.limit(),
+            limit,
             own: true,
             started,
             mode: self.mode(),
             depth: 1,
             of_scope: false,
+            operation,
         };
         let request = self.node().map(Request::background).map(Box::new);
         let node = Node::root(seed, request);
@@ -305,7 +307,7 @@ impl Context {
             owner: Weak::new(),
         };
         if limits.hard.is_none() {
-            let _ = handle.send(Err(TaskError::Stopped(unbounded(operation))));
+            let _ = handle.send(Err(TaskError::Stopped(unbounded(limit))));
             return task;
         }
         let held: Option<Held> = Gauge::Critical.hold(&node);
@@ -357,14 +359,14 @@ fn give_back(owner: &Arc<Node>, crew: Crew) {
 }
 
 /// A refusal of work that nothing would bound.
-fn unbounded(operation: Operation) -> Stopped {
+fn unbounded(limit: Limit) -> Stopped {
     Stopped::new(Details {
         no_deadline: true,
         ..Details::of(Brief {
             cause: Cause::LocalBudgetRejected,
             phase: Phase::Start,
-            operation: operation.name,
-            limit: operation.limit(),
+            operation: limit.operation,
+            limit,
             deadline: None,
             budget: None,
             elapsed: std::time::Duration::ZERO,

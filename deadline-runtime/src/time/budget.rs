@@ -139,6 +139,14 @@ impl Budget {
         }
     }
 
+    /// Whether it says nothing but how long, and that as a length.
+    pub(crate) fn is_plain(&self) -> bool {
+        !matches!(self.cap, Cap::Percent(_))
+            && self.min == Min::Time(Duration::ZERO)
+            && self.reserve.is_zero()
+            && self.cleanup.is_zero()
+    }
+
     /// What is kept back between the end of work and the hard end.
     pub(crate) fn kept(&self) -> Duration {
         self.reserve.saturating_add(self.cleanup)

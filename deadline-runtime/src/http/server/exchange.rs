@@ -26,7 +26,7 @@ use crate::http::codec;
 use crate::http::grpc::AnsweredAs;
 use crate::http::policy::Source;
 use crate::http::shutdown::Open;
-use crate::scope::Operation;
+use crate::scope::Named;
 use crate::stop::{Brief, Cause, Limit, Phase};
 use crate::time::{Budget, Deadline, nanos};
 
@@ -282,9 +282,8 @@ impl Exchange {
         let lasts = policy.lasts().map(|lasts| started.plus(lasts));
         let hard = Deadline::earlier(asked, lasts);
         let budget = hard.map_or_else(Budget::inherited, |hard| Budget::new(hard.since(started)));
-        let operation = Operation::new(self.shared.operation, self.shared.location, budget);
+        let operation = Named::new(self.shared.operation, self.shared.location, &budget);
         let seed = Seed {
-            operation,
             limits: Limits::of(hard, 0),
             limit: operation.limit(),
             own: false,
@@ -292,6 +291,7 @@ impl Exchange {
             mode: head.mode,
             depth: 0,
             of_scope: false,
+            operation,
         };
         head.outlive();
         // Below the head's, so that a cancel of the request is one of its stream.

@@ -128,7 +128,7 @@ fn apart(outer: &Context) -> Context {
         return Context::none();
     };
     let seed = Seed {
-        operation: node.operation,
+        operation: node.operation.clone(),
         limits: node.limits,
         limit: node.limit,
         own: node.own,
