@@ -102,6 +102,6 @@ mod tests {
         let mut rest: Vec<i32> = few.iter().copied().collect();
         assert_eq!(rest, [5, 1, 2, 6, 4, 7]);
         few.consume(|item| rest.retain(|other| *other != item));
-        assert_eq!(rest, []);
+        assert!(rest.is_empty());
     }
 }
