@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use crate::context::current::{self, Frame};
-use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase, Stopped};
+use crate::stop::{Brief, Cause, Details, Limit, Path, PathEntry, Phase, Stopped};
 use crate::time::{Deadline, SHORTEST};
 
 /// The name of a combinator, and where it is used.
@@ -110,7 +110,7 @@ pub(crate) fn refusal(
 ) -> Stopped {
     let (limit, deadline, path) =
         current::with_below(|frame, below| (frame.limit(), frame.limits.soft, frame.path(&below)))
-            .unwrap_or((own_limit(place), None, Vec::new()));
+            .unwrap_or((own_limit(place), None, Path::default()));
     let limit = if by_policy { own_limit(place) } else { limit };
     let now = Deadline::now();
     let stopped = Stopped::new(Details {
@@ -171,7 +171,7 @@ fn own_limit(place: Place) -> Limit {
     }
 }
 
-fn with(mut path: Vec<PathEntry>, place: Place, hard: Option<Deadline>) -> Vec<PathEntry> {
+fn with(mut path: Path, place: Place, hard: Option<Deadline>) -> Path {
     path.push(PathEntry {
         operation: place.name,
         hard,

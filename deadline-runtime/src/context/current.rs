@@ -21,7 +21,7 @@ use tokio::task::Id;
 use super::mode::Mode;
 use super::node::{Limits, Node, Seed};
 use crate::scope::{Described, Named, Operation};
-use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase, Stopped};
+use crate::stop::{Brief, Cause, Details, Limit, Path, PathEntry, Phase, Stopped};
 use crate::time::Deadline;
 
 pub(crate) struct Frame {
@@ -314,7 +314,7 @@ pub(crate) fn of_scope<R>(read: impl FnOnce(&mut Frame) -> R) -> Option<R> {
 pub(crate) struct Below<'a>(&'a [Frame]);
 
 /// The scopes that are being polled in this task, outermost first.
-pub(crate) fn path() -> Vec<PathEntry> {
+pub(crate) fn path() -> Path {
     with_below(|frame, below| frame.path(&below)).unwrap_or_default()
 }
 
@@ -419,17 +419,18 @@ impl Frame {
     }
 
     /// The scopes of this frame's task down to it, outermost first.
-    pub(crate) fn path(&self, below: &Below<'_>) -> Vec<PathEntry> {
-        let same = |frame: &&Frame| frame.poller.task == self.poller.task;
-        let mut path: Vec<_> = std::iter::once(self)
-            .chain(below.0.iter().rev().take_while(same))
+    pub(crate) fn path(&self, below: &Below<'_>) -> Path {
+        let other = |frame: &Frame| frame.poller.task != self.poller.task;
+        let from = below.0.iter().rposition(other).map_or(0, |at| at + 1);
+        let below = below.0.get(from..).unwrap_or_default();
+        below
+            .iter()
+            .chain([self])
             .map(|frame| PathEntry {
                 operation: frame.operation().name,
                 hard: frame.limits.hard,
             })
-            .collect();
-        path.reverse();
-        path
+            .collect()
     }
 
     /// Whether this is a frame of `node` and of no other request beside it, and that is not cancelled.
@@ -576,7 +577,7 @@ impl Frame {
         phase: Phase,
         now: Deadline,
         location: &'static Location<'static>,
-        path: Vec<PathEntry>,
+        path: Path,
     ) -> Stopped {
         let started = self.started.unwrap_or(now);
         let brief = Brief {
@@ -592,6 +593,7 @@ impl Frame {
             kept: self.limits.kept(),
             location,
             path,
+            seen: Some(now),
             ..Details::of(brief)
         })
     }

@@ -531,10 +531,11 @@ impl Node {
     /// first is kept, which is the innermost.
     pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
         let stop = stopped.brief();
+        let at = stopped.seen().unwrap_or_else(Deadline::now);
         self.records().with(|all| match &all.stop {
             Some((earlier, _))
                 if earlier.deadline.is_some() && earlier.deadline == stop.deadline => {}
-            _ => all.stop = Some((stop, Deadline::now())),
+            _ => all.stop = Some((stop, at)),
         });
     }
 

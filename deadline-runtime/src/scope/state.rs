@@ -325,6 +325,7 @@ impl State {
             no_deadline,
             location,
             path,
+            seen: Some(now),
             ..Details::of(brief)
         })
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
+use super::path::Path;
 use super::{Cause, Phase, Sent};
 use crate::time::{Deadline, Short};
 
@@ -92,17 +93,12 @@ pub(crate) struct Details {
     pub(crate) attempts: Option<u32>,
     pub(crate) no_deadline: bool,
     pub(crate) location: &'static Location<'static>,
-    pub(crate) path: Vec<PathEntry>,
+    pub(crate) path: Path,
+    /// When it was seen, if that is known.
+    pub(crate) seen: Option<Deadline>,
     /// For a call to another service that knows better than its phase does.
     pub(crate) sent: Option<Sent>,
     pub(crate) source: Option<Box<dyn Error + Send + Sync>>,
-}
-
-/// One scope of the path that `Debug` prints.
-#[derive(Clone, Copy)]
-pub(crate) struct PathEntry {
-    pub(crate) operation: &'static str,
-    pub(crate) hard: Option<Deadline>,
 }
 
 impl Details {
@@ -115,7 +111,8 @@ impl Details {
             attempts: None,
             no_deadline: false,
             location: brief.limit.location,
-            path: Vec::new(),
+            path: Path::default(),
+            seen: None,
             sent: None,
             source: None,
         }
@@ -125,6 +122,11 @@ impl Details {
 impl Stopped {
     pub(crate) fn new(details: Details) -> Self {
         Self(Box::new(details))
+    }
+
+    /// When it was seen, if that is known.
+    pub(crate) fn seen(&self) -> Option<Deadline> {
+        self.0.seen
     }
 
     pub(crate) fn brief(&self) -> Brief {
