@@ -357,13 +357,15 @@ impl State {
                 _ => self.wait(frame, outer, end),
             };
         }
-        let now = *frame.seen.now.get_or_insert_with(Deadline::now);
+        // The clock is read where it decides: not on the way to an end whose cause is known.
+        let now = |frame: &mut Frame| *frame.seen.now.get_or_insert_with(Deadline::now);
         match self.phase {
             Phase::Created | Phase::Refused | Phase::Ended => self.wait(frame, outer, None),
             // Running → Delivering or Tidying when there is a stop.
             Phase::Running => {
                 let end = self.work_end(frame.limits.soft);
-                let Some(cause) = self.stop_test(frame.also.as_ref(), end, now) else {
+                let clock = || Some(*frame.seen.now.get_or_insert_with(Deadline::now));
+                let Some(cause) = self.stop_test(frame.also.as_ref(), end, clock) else {
                     return self.wait(frame, outer, end);
                 };
                 // Recorded before anybody is shown it.
@@ -372,7 +374,7 @@ impl State {
                 self.phase = if budget.cleanup.is_zero() {
                     Phase::Delivering
                 } else {
-                    let until = now.plus(budget.kept());
+                    let until = now(frame).plus(budget.kept());
                     let until = self.hard.map_or(until, |hard| hard.min(until));
                     self.driver().tidy_until(until);
                     Phase::Tidying
@@ -398,6 +400,7 @@ impl State {
                 if frame.seen.yielding {
                     return self.come_again(frame, outer);
                 }
+                let now = now(frame);
                 match frame.seen.hold {
                     Some(hold) if hold > now => self.wait(frame, outer, Some(hold)),
                     _ => Turn::End {
@@ -415,32 +418,32 @@ impl State {
             }
             // Tidying → Ended at the end of the cleanup.
             Phase::Tidying => match self.driver().tidies_until() {
-                Some(until) if now < until => {
+                Some(until) if now(frame) < until => {
                     frame.seen.hold = frame.seen.hold.max(Some(until));
                     self.wait(frame, outer, Some(until))
                 }
                 _ => Turn::End {
-                    now,
+                    now: now(frame),
                     at: frame.seen.at,
                 },
             },
         }
     }
 
-    /// Why the scope has to stop by `now`, if it has to. The order of events decides: a cancel after the end of work
-    /// comes too late to be the cause.
+    /// Why the scope has to stop by now, if it has to. The order of events decides: a cancel after the end of work
+    /// comes too late to be the cause. Without a clock it has not come to its end.
     #[inline]
     fn stop_test(
         &self,
         also: Option<&Arc<Node>>,
         end: Option<Deadline>,
-        now: Deadline,
+        now: impl FnOnce() -> Option<Deadline>,
     ) -> Option<Cause> {
         if let Some((cause, at)) = first_cancel(self.node.as_ref(), also) {
             let expired = self.limits().soft.is_some_and(|soft| soft <= at);
             return Some(if expired { self.limit_cause() } else { cause });
         }
-        end.filter(|end| *end <= now).map(|_| self.limit_cause())
+        (end? <= now()?).then(|| self.limit_cause())
     }
 
     /// Yielded or Tidying → Ended: the caller drops the body.
@@ -466,9 +469,8 @@ impl State {
     pub(super) fn dropped_from_outside(&mut self, also: Option<&Arc<Node>>) {
         let known = self.cause.or_else(|| {
             if self.mode().enforces() {
-                let now = Deadline::now_if_any();
                 let end = self.work_end(self.limits().soft);
-                now.and_then(|now| self.stop_test(also, end, now))
+                self.stop_test(also, end, Deadline::now_if_any)
             } else {
                 first_cancel(self.node.as_ref(), also).map(|(cause, _)| cause)
             }
