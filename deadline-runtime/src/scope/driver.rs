@@ -33,7 +33,7 @@ pin_project! {
 }
 
 /// So many drivers with a timer are kept on a thread for the scopes that come next.
-const SPARE: usize = 16;
+const SPARE: usize = 64;
 
 thread_local! {
     /// Each has room for a timer, none has a timer.
