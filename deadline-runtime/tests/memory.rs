@@ -209,6 +209,29 @@ async fn allocations_of_a_task_do_not_grow_with_its_depth() {
     }
 }
 
+/// What a scope has on the heap while it waits for a cancel and for nothing else: a million may do that.
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_cancel_alone_takes_little() {
+    let root = Context::root("root", Budget::inherited());
+    let (_, waker) = Woken::new();
+    let wait = || {
+        root.enter(|| {
+            Box::pin(scoped!(Unbudgeted, "work", {
+                await_!(pending::<Forever>())
+            }))
+        })
+    };
+    // Counted in the request, and its place among the waiters.
+    let mut first = wait();
+    assert!(poll(first.as_mut(), &waker).is_pending());
+    drop(first);
+    let mut next = wait();
+    let used = allocation_counter::measure(|| assert!(poll(next.as_mut(), &waker).is_pending()));
+    assert_eq!(counts(&root), (0, 1));
+    assert_eq!(used.count_total, 1);
+    assert!(used.bytes_total <= 40, "{} bytes", used.bytes_total);
+}
+
 #[tokio::test(start_paused = true)]
 async fn futures_grow_by_a_constant_a_level() {
     fn size<F: Future>(future: &F) -> usize {

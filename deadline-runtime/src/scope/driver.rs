@@ -247,6 +247,36 @@ mod tests {
         }
     }
 
+    /// What is kept for the next scope has nothing of the last one.
+    #[tokio::test(start_paused = true)]
+    async fn a_driver_that_is_used_again_wakes_only_the_new_task() {
+        let start = Deadline::now();
+        let after = |millis| Some(start.plus(std::time::Duration::from_millis(millis)));
+        let context = Context::root("request", Budget::inherited());
+        let node = context.node();
+        let (old, new) = (Arc::new(Count::default()), Arc::new(Count::default()));
+        let woken = || [&old, &new].map(|count| count.0.load(Ordering::Relaxed));
+        for (count, alarm, watched) in [(&old, 10, node), (&new, 20, None)] {
+            let waker = Waker::from(count.clone());
+            let mut cx = task::Context::from_waker(&waker);
+            let mut driver = Driver::new(true);
+            driver
+                .as_mut()
+                .wait(after(alarm), watched, None, false, &mut cx);
+            if watched.is_some() {
+                Driver::end(driver);
+                continue;
+            }
+            // Its wakers are gone from everywhere.
+            assert_eq!(Arc::strong_count(&old), 1);
+            context.cancel(Cause::Shutdown);
+            tokio::time::advance(std::time::Duration::from_millis(15)).await;
+            assert_eq!(woken(), [0, 0]);
+            tokio::time::advance(std::time::Duration::from_millis(10)).await;
+            assert_eq!(woken(), [0, 1]);
+        }
+    }
+
     #[test]
     fn a_hold_lasts_until_the_last_holder_takes_it_back() {
         let mut driver = Box::pin(Driver::default());
