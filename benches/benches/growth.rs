@@ -125,6 +125,14 @@ struct Crowd {
     bytes: f64,
 }
 
+impl Crowd {
+    fn improve(&mut self, other: &Self) {
+        self.start = self.start.min(other.start);
+        self.end = self.end.min(other.end);
+        self.bytes = self.bytes.min(other.bytes);
+    }
+}
+
 /// Lets every task have its turn.
 async fn settle(tasks: u32) {
     // A worker looks after itself every few dozen polls.
@@ -329,8 +337,15 @@ fn crowds(most: u32) {
             .filter(|tasks| *tasks <= most)
         {
             let name = format!("{}: {}", ours.row, theirs.row);
-            let ours = (ours.run)(tasks, ours.abandon);
-            let theirs = (theirs.run)(tasks, theirs.abandon);
+            // In turns, and the fastest counts, as everywhere.
+            let rounds = (300_000 / tasks).clamp(3, 20);
+            let mut best = [ours, theirs].map(|kind| (kind.run)(tasks, kind.abandon));
+            for _ in 1..rounds {
+                for (kind, best) in [ours, theirs].into_iter().zip(&mut best) {
+                    best.improve(&(kind.run)(tasks, kind.abandon));
+                }
+            }
+            let [ours, theirs] = best;
             println!(
                 "| {name} | {tasks} | {:.0} ns | {:.0} ns | {:.2} | {:.0} / {:.0} ns | {:.2} | {:.0} / {:.0} | {:.2} |",
                 ours.end,
