@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use deadline_benches::{Line, Pend, draw, drive, fastest, runtime};
+use deadline_benches::{Line, Only, Pend, draw, drive, fastest, only, runtime};
 use deadline_runtime::{Budget, Cause, Stopped, deadline};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
@@ -367,25 +367,22 @@ fn argument(name: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != name).nth(1)
 }
 
-/// For callgrind: one crowd and nothing else.
-fn only(name: &str, tasks: u32) {
+/// One crowd and nothing else.
+fn alone(only: &Only) {
     let kinds = CROWDS.into_iter().flat_map(|(ours, theirs)| [ours, theirs]);
     let mut kinds = kinds.filter(|kind| {
-        let theirs = format!(
-            "{}-{}",
-            kind.name,
-            if kind.abandon { "dropped" } else { "cancelled" }
-        );
-        kind.name == name || theirs == name
+        let end = if kind.abandon { "dropped" } else { "cancelled" };
+        kind.name == only.operation || format!("{}-{end}", kind.name) == only.operation
     });
-    let kind = kinds.next().unwrap_or_else(|| panic!("no crowd {name}"));
-    let _ = black_box((kind.run)(tasks, kind.abandon));
+    let kind = kinds
+        .next()
+        .unwrap_or_else(|| panic!("no operation {}", only.operation));
+    let _ = black_box((kind.run)(only.times, kind.abandon));
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
-    if let (Some(name), Some(tasks)) = (arguments.nth(1), arguments.next()) {
-        return only(&name, tasks.parse().expect("a number"));
+    if let Some(only) = only() {
+        return alone(&only);
     }
     let most = argument("--most")
         .and_then(|most| most.parse().ok())
