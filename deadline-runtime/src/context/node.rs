@@ -201,13 +201,13 @@ pub(crate) struct Seed {
 
 impl Node {
     pub(crate) fn root(seed: Seed, request: Option<Box<Request>>) -> Arc<Self> {
-        Self::identified(&seed, None, false, request)
+        Self::identified(seed, None, false, request)
     }
 
     /// A root with an id that lies on it, whose scopes are recorded if it `reports`.
     #[inline]
     pub(crate) fn identified(
-        seed: &Seed,
+        seed: Seed,
         id: Option<Id>,
         reports: bool,
         request: Option<Box<Request>>,
@@ -241,7 +241,7 @@ impl Node {
                 parent: parent.clone(),
                 key,
             };
-            let child = Arc::new(Self::build(&seed, parent.inherits(), position));
+            let child = Arc::new(Self::build(seed, parent.inherits(), position));
             children.insert(Arc::downgrade(&child));
             child
         };
@@ -262,7 +262,7 @@ impl Node {
     }
 
     #[inline]
-    fn build(seed: &Seed, inherits: Inherits, position: Position) -> Self {
+    fn build(seed: Seed, inherits: Inherits, position: Position) -> Self {
         let Seed {
             operation,
             limits,
@@ -272,7 +272,7 @@ impl Node {
             mode,
             depth,
             of_scope,
-        } = *seed;
+        } = seed;
         let Inherits {
             reports,
             overridden,

@@ -177,7 +177,7 @@ impl RootBuilder {
                 ..Request::default()
             })
         });
-        let node = Node::identified(&seed, self.request_id, self.report, request);
+        let node = Node::identified(seed, self.request_id, self.report, request);
         if let Some(attempt) = self.attempt {
             node.set_attempt(attempt);
         }

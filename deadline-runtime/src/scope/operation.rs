@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::figure::Figure;
@@ -91,7 +92,7 @@ pub(crate) struct Named {
 #[derive(Debug, Clone)]
 enum Place {
     Declared(&'static Terms),
-    Own(Box<Terms>),
+    Own(Arc<Terms>),
 }
 
 impl Named {
@@ -104,7 +105,7 @@ impl Named {
         let terms = if budget.is_plain() {
             Place::Declared(&Terms::PLAIN)
         } else {
-            Place::Own(Box::new(Terms::of(*budget)))
+            Place::Own(Arc::new(Terms::of(*budget)))
         };
         Self {
             name,

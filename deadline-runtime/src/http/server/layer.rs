@@ -10,7 +10,7 @@ use super::received::Usual;
 use super::service::DeadlineService;
 use crate::http::request_id::Ids;
 use crate::http::{Policy, Shutdown};
-use crate::scope::{Operation, TARGET};
+use crate::scope::{Named, TARGET};
 use crate::tasks::Tracker;
 use crate::time::{Budget, Deadline};
 
@@ -54,7 +54,7 @@ pub(super) struct Shared {
     pub(super) policy: Policy,
     pub(super) usual: Usual,
     /// Without any limit.
-    pub(super) unlimited: Operation,
+    pub(super) unlimited: Named,
     pub(super) outermost: bool,
     pub(super) tracker: Option<Tracker>,
     pub(super) shutdown: Option<Shutdown>,
@@ -67,6 +67,8 @@ impl Clone for Shared {
         Self {
             ids: Ids::new(),
             policy: self.policy.clone(),
+            usual: self.usual.clone(),
+            unlimited: self.unlimited.clone(),
             tracker: self.tracker.clone(),
             shutdown: self.shutdown.clone(),
             skewed: AtomicU64::new(self.skewed.load(Ordering::Relaxed)),
@@ -115,7 +117,7 @@ impl DeadlineLayer {
                 operation,
                 location,
                 usual: Usual::of(operation, location, &policy),
-                unlimited: Operation::new(operation, location, Budget::inherited()),
+                unlimited: Named::new(operation, location, &Budget::inherited()),
                 policy,
                 outermost: false,
                 tracker: None,

@@ -18,7 +18,7 @@ use crate::http::codec;
 use crate::http::header::REQUEST_ID;
 use crate::http::policy::{Malformed, Policy, Said, Source, Trust};
 use crate::http::request_id::Ids;
-use crate::scope::{Operation, TARGET};
+use crate::scope::{Named, TARGET};
 use crate::stop::Cause;
 use crate::time::{Budget, Deadline, SHORTEST, Short, nanos};
 
@@ -134,7 +134,7 @@ impl Received {
             }
         };
         let seed = Seed {
-            operation: *operation,
+            operation: operation.clone(),
             limits: Limits::of(end, operation.figures.kept),
             limit: operation.limit(),
             own: false,
@@ -143,7 +143,7 @@ impl Received {
             depth: 0,
             of_scope: false,
         };
-        let node = Node::identified(&seed, Some(identity.id()), reports, further);
+        let node = Node::identified(seed, Some(identity.id()), reports, further);
         if let Some(attempt) = attempt {
             node.set_attempt(attempt);
         }
@@ -242,19 +242,19 @@ impl Granted {
     }
 
     #[inline]
-    fn operation(&self, shared: &Shared) -> Operation {
+    fn operation(&self, shared: &Shared) -> Named {
         let budget = Budget::new(self.time)
             .reserve(self.reserve)
             .min(shared.policy.least());
-        Operation::new(shared.operation, shared.location, budget)
+        Named::new(shared.operation, shared.location, &budget)
     }
 }
 
 /// What a request may take whose caller says nothing, worked out once.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Usual {
     granted: Granted,
-    operation: Operation,
+    operation: Named,
 }
 
 impl Usual {
@@ -269,7 +269,7 @@ impl Usual {
             .min(policy.least());
         Self {
             granted,
-            operation: Operation::new(operation, location, budget),
+            operation: Named::new(operation, location, &budget),
         }
     }
 }
