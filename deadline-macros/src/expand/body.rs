@@ -156,8 +156,11 @@ impl<'a> Rewriter<'a> {
         };
         let mut awaited = awaited;
         let call = calls::take_number(&mut awaited.base);
-        let name = names::called(&awaited.base);
         let later = self.later.concerns(&awaited.base);
+        let name = match self.cover.last() {
+            Some(Cover::Shield(_)) => names::called(&awaited.base),
+            _ => String::new(),
+        };
         self.visit_expr_mut(&mut awaited.base);
         let scope = self.scope;
         *expr = match self.cover.last() {
@@ -224,10 +227,8 @@ impl<'a> Rewriter<'a> {
     fn with_pace(&self, expr: &mut Expr, token: Span) {
         let span = Span::mixed_site().located_at(token);
         let private = self.scope.runtime.private(span);
-        statements::enclose(
-            expr,
-            &quote_spanned!(span=> let mut pace = #private::Pace::new();),
-        );
+        let pace = quote_spanned!(span=> let mut pace = #private::Pace::new(););
+        statements::enclose(expr, Some(Stmt::Expr(Expr::Verbatim(pace), None)));
     }
 
     /// A loop whose marks have been taken, `placed` among them.

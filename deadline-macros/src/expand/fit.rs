@@ -45,7 +45,7 @@ impl Fit {
             statements,
             span: scope.anchor,
         };
-        let step = writer.write(&flow::of(body, statements)).tokens;
+        let step = writer.tokens(writer.write(&flow::of(body, statements)));
         Some(Fit { calls, step })
     }
 
@@ -277,7 +277,7 @@ fn limits(scope: &Scope) -> TokenStream {
     quote_spanned!(span=> #private::Limits::of(#name, #budget) #reserve #cleanup)
 }
 
-/// A step as tokens, and what has to be known about it to leave out what makes no difference.
+/// A step as tokens, none if it takes no time and goes on, and what has to be known about it to leave out what makes no difference.
 struct Written {
     tokens: TokenStream,
     /// Something in it has a price.
@@ -332,15 +332,17 @@ impl Writer<'_> {
                 let inner = self.write(inner);
                 match self.price(*number) {
                     Some(price) => {
-                        let tokens = &inner.tokens;
+                        let (breaks, through) = (inner.breaks, inner.through);
                         Written {
-                            tokens: if inner.breaks || !inner.through {
+                            tokens: if breaks || !through {
+                                let tokens = self.tokens(inner);
                                 self.step("Around", &quote!(&#price, &#tokens))
                             } else {
                                 price
                             },
                             priced: true,
-                            ..inner
+                            breaks,
+                            through,
                         }
                     }
                     None => inner,
@@ -366,8 +368,12 @@ impl Writer<'_> {
     }
 
     fn sequence(&self, steps: &[Flow]) -> Written {
-        let mut steps: Vec<Written> = steps.iter().map(|step| self.write(step)).collect();
-        steps.retain(|step| !step.is_nothing());
+        let steps: Vec<Written> = steps
+            .iter()
+            .filter(|step| !matches!(step, Flow::Nothing))
+            .map(|step| self.write(step))
+            .filter(|step| !step.is_nothing())
+            .collect();
         let through = steps.iter().all(|step| step.through);
         self.several("Then", steps, through)
     }
@@ -391,9 +397,10 @@ impl Writer<'_> {
         let breaks = steps.iter().any(|step| step.breaks);
         let tokens = match steps.pop() {
             Some(only) if steps.is_empty() => only.tokens,
+            None => TokenStream::new(),
             last => {
                 steps.extend(last);
-                let tokens = steps.iter().map(|step| &step.tokens);
+                let tokens = steps.into_iter().map(|step| self.tokens(step));
                 self.step(name, &quote!(&[#(#tokens),*]))
             }
         };
@@ -405,11 +412,24 @@ impl Writer<'_> {
         }
     }
 
-    fn around(&self, name: &str, mut inner: Written, through: bool) -> Written {
-        let tokens = &inner.tokens;
-        inner.tokens = self.step(name, &quote!(&#tokens));
-        inner.through = through;
-        inner
+    fn around(&self, name: &str, inner: Written, through: bool) -> Written {
+        let (priced, breaks) = (inner.priced, inner.breaks);
+        let tokens = self.tokens(inner);
+        Written {
+            tokens: self.step(name, &quote!(&#tokens)),
+            priced,
+            breaks,
+            through,
+        }
+    }
+
+    /// A body is mostly of steps that take no time: these are put into words only where one is needed.
+    fn tokens(&self, written: Written) -> TokenStream {
+        if written.tokens.is_empty() {
+            self.step("Then", &quote!(&[]))
+        } else {
+            written.tokens
+        }
     }
 
     /// What the statement attribute with this number says; a shield says nothing.

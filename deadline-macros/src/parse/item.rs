@@ -16,12 +16,12 @@ pub(crate) enum Item {
 /// Reads a function. A body that cannot be read is carried along as it is: rustc says what is wrong with it, at its
 /// place and better than we could, and the function keeps its deadline.
 pub(crate) fn parse(item: TokenStream) -> Item {
-    let first = item
-        .clone()
-        .into_iter()
-        .next()
-        .map_or_else(Span::call_site, |token| token.span());
-    function.parse2(item).unwrap_or(Item::Other(first))
+    let mut first = Span::call_site();
+    let read = |input: ParseStream| {
+        first = input.span();
+        function(input)
+    };
+    read.parse2(item).unwrap_or(Item::Other(first))
 }
 
 fn function(input: ParseStream) -> syn::Result<Item> {
