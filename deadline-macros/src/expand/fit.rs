@@ -4,7 +4,8 @@ use super::spec;
 use crate::model::calls::{self, Call, Calls};
 use crate::model::flow::{self, Flow};
 use crate::model::shape::{self, Shape};
-use crate::model::{Scope, runtime::Runtime};
+use crate::model::runtime::{Place, Runtime};
+use crate::model::Scope;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
 use crate::parse::statement::Statement;
@@ -299,7 +300,7 @@ impl Written {
 }
 
 struct Writer<'a> {
-    private: TokenStream,
+    private: Place<'a>,
     runtime: &'a Runtime,
     calls: &'a Calls,
     statements: &'a [Placed],
@@ -464,7 +465,7 @@ impl Writer<'_> {
     }
 
     fn step(&self, name: &str, arguments: &TokenStream) -> TokenStream {
-        let private = &self.private;
+        let private = self.private;
         let name = Ident::new(name, self.span);
         quote_spanned!(self.span=> #private::Step::#name(#arguments))
     }

@@ -16,6 +16,7 @@ mod stop;
 pub(crate) mod synchronous;
 
 use crate::model::shape::{self, Shape};
+use crate::model::runtime::Place;
 use crate::model::{Function, Scope, output};
 use fit::Fit;
 use future::Future;
@@ -50,7 +51,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
     } = function;
     docs::append(&mut item.attrs, &scope);
 
-    let version = version(&scope.runtime.root(Span::mixed_site()));
+    let version = version(scope.runtime.root(Span::mixed_site()));
     let returned = output::of(&item.sig);
     let mut rewritten = body::Rewritten::default();
     let mut fit = None;
@@ -123,7 +124,7 @@ fn checked(fit: Option<&Fit>, future: Future, scope: &Scope) -> TokenStream {
 }
 
 /// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.
-fn version(root: &TokenStream) -> TokenStream {
+fn version(root: Place<'_>) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
     quote!(#root::__same_version! { #version })
 }
