@@ -144,8 +144,8 @@ pub mod __rt {
         many_calls, nothing, uncounted,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, HandsOut, Holds, Joining, Known, Later,
-        Limit, Limited, LimitedOrMissed, Meets, OnStop, Pace, Parent, Scoped, Settle, Shield, Spec,
+        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, HandsOut, Here, Holds, Joining, Known,
+        Later, Limit, Limited, LimitedOrMissed, Meets, OnStop, Pace, Scoped, Settle, Shield, Spec,
         gate, gate_later, guard, instead, returns, stop,
     };
 }

@@ -337,8 +337,8 @@ async fn an_error_without_a_stop_stays_what_it_is() {
     assert_eq!(seen.cause(), "");
     // A fallback has replaced the stop: what fails afterwards fails for another reason.
     let seen = exchange(policy(), get(), |_| async {
-        const SCOPE: Spec<Millis<50>> = Spec::new("load");
-        Scoped::<_, Millis<50>, _>::with_fallback(&SCOPE, pending::<()>(), |_| ()).await;
+        static SCOPE: Spec<Millis<50>> = Spec::new("load");
+        Scoped::<_, Millis<50>, _>::with_fallback(SCOPE.here(), pending::<()>(), |_| ()).await;
         server_error()
     })
     .await;

@@ -19,12 +19,12 @@ pub(super) struct Parts<'a> {
     pub(super) in_signature: bool,
 }
 
-/// `Scoped::ending(SPEC, async move { … }, STOP)` in one of its forms.
+/// `Scoped::ending(SPEC.here(), async move { … }, STOP)` in one of its forms.
 pub(super) struct Future(TokenStream);
 
 impl Future {
     // Input:   BODY, let user = user;
-    // Output:  Scoped::ending(SPEC, async move {
+    // Output:  Scoped::ending(SPEC.here(), async move {
     //              let user = user;
     //              if false { return returns::<T>(); }
     //              { BODY }
@@ -90,20 +90,13 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     let private = scope.runtime.private(span);
     let spec = spec::scope(scope, parts.in_signature);
     let block = boxed(block, parts, span);
-    let parent = match &scope.parent {
+    let here = match &scope.parent {
         Some(Parent::Parameter(name)) => {
             let at = Span::mixed_site().located_at(name.span());
-            let private = scope.runtime.private(at);
-            Some(quote_spanned!(at=> #private::Parent::of(&#name), ))
+            quote_spanned!(at=> #spec.under(&#name))
         }
-        _ => None,
+        _ => quote_spanned!(span=> #spec.here()),
     };
-    // With a parent it is the first argument, and the name of the function says so.
-    let (under, parent) = match parent {
-        Some(parent) => ("_under", parent),
-        None => ("", TokenStream::new()),
-    };
-    let form = |name: &str| Ident::new(&format!("{name}{under}"), span);
     let holds = holds(scope, never);
     let (method, plain, end) = match &scope.fallback {
         None => {
@@ -117,12 +110,12 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
         }
     };
     let Some(holds) = holds else {
-        let form = form(plain);
-        return quote_spanned!(span=> #private::Scoped::#form(#parent #spec, #block, #end));
+        let form = Ident::new(plain, span);
+        return quote_spanned!(span=> #private::Scoped::#form(#here, #block, #end));
     };
-    let (form, method) = (form("ending"), Ident::new(method, span));
+    let method = Ident::new(method, span);
     quote_spanned! {span=>
-        #private::Scoped::#form(#parent #spec, #block, {
+        #private::Scoped::ending(#here, #block, {
             use #private::HandsOut as _;
             #holds.#method(#end)
         })

@@ -33,7 +33,7 @@ use syn::{Expr, Stmt};
 // Output:
 //     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
 //         __same_version!("0.1.0");
-//         Scoped::ending(const { &Spec::<Millis<450>>::new("load") }, async move {
+//         Scoped::ending(const { &Spec::<Millis<450>>::new("load") }.here(), async move {
 //             let user = user;
 //             if false { return returns::<Result<Profile, Error>>(); }
 //             { BODY }
@@ -80,6 +80,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
                 signature::return_the_future(&mut item.sig, &scope);
                 lints::allow_refinement(&mut item);
                 lints::allow_must_use(&mut item);
+                signature::make_in_place(&mut item);
                 checked(fit.as_ref(), future, &scope)
             } else {
                 let future = future.into_tokens();

@@ -6,7 +6,10 @@ use proc_macro2::{Span, TokenTree};
 use quote::{ToTokens as _, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
-use syn::{ReturnType, Signature, Token, Type, TypeImplTrait, TypeParamBound, parse_quote, parse2};
+use syn::{
+    Attribute, ItemFn, ReturnType, Signature, Token, Type, TypeImplTrait, TypeParamBound,
+    parse_quote, parse2,
+};
 
 // Input:   async fn f() -> T
 // Output:        fn f() -> impl Future<Output = T> + Budgeted<Budget = Millis<450>>
@@ -33,6 +36,24 @@ pub(super) fn return_the_future(sig: &mut Signature, scope: &Scope) {
         impl ::core::future::Future<Output = #output> + #root::Budgeted<Budget = #budget #close
     };
     sig.output = ReturnType::Type(arrow, Box::new(Type::Verbatim(returned)));
+}
+
+/// Calling the function only makes its future. Unless that happens where the future is wanted it is made somewhere else and
+/// copied, twice, with the room for everything that it will ever await. A build that is debugged does without, because
+/// there it would only be compiled more often.
+pub(super) fn make_in_place(item: &mut ItemFn) {
+    let refused = [
+        "inline",
+        "target_feature",
+        "no_mangle",
+        "export_name",
+        "unsafe",
+    ];
+    let refuses = |attr: &Attribute| refused.iter().any(|name| attr.path().is_ident(name));
+    if !item.attrs.iter().any(refuses) {
+        item.attrs
+            .push(parse_quote!(#[cfg_attr(not(debug_assertions), inline(always))]));
+    }
 }
 
 fn last_token(sig: &Signature) -> Span {

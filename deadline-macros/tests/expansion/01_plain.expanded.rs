@@ -1,6 +1,7 @@
 /// The profile of a user.
 ///
 /// *Deadline:* budget 450ms, reserve 50ms, min 20ms.
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn load_profile(
     user: UserId,
 ) -> impl Future<
@@ -13,7 +14,8 @@ pub fn load_profile(
     let future = rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<450>>::new("load_profile").reserve(50).min(20)
-        },
+        }
+            .here(),
         async move {
             let user = user;
             if false {

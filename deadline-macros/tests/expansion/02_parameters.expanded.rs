@@ -1,4 +1,5 @@
 #[allow(refining_impl_trait)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn merge(
     arg0: (Page, Page),
     into: Vec<Row>,
@@ -13,7 +14,7 @@ fn merge(
     let call_0 = rt::call(0, 0);
     let call_1 = rt::call(0, 0);
     let future = rt::Scoped::ending(
-        const { &rt::Spec::<deadline::Millis<1000>>::new("merge") },
+        const { &rt::Spec::<deadline::Millis<1000>>::new("merge") }.here(),
         async move {
             let arg0 = arg0;
             let (left, right) = arg0;

@@ -1,5 +1,6 @@
 impl Client {
     #[allow(refining_impl_trait)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn close(
         mut self,
         reason: &str,
@@ -12,7 +13,7 @@ impl Client {
         let call_0 = rt::call(0, 0);
         let call_1 = rt::call(0, 0);
         let future = rt::Scoped::ending(
-            const { &rt::Spec::<deadline::Millis<2000>>::new("close") },
+            const { &rt::Spec::<deadline::Millis<2000>>::new("close") }.here(),
             async move {
                 let _ = &self;
                 let reason = reason;

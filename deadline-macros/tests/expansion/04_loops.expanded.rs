@@ -1,3 +1,4 @@
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn import(
     pages: Vec<Page>,
 ) -> impl Future<
@@ -8,7 +9,7 @@ pub fn import(
     }
     let call_0 = rt::call(0, 0);
     let future = rt::Scoped::ending(
-        const { &rt::Spec::<deadline::Millis<5000>>::new("import") },
+        const { &rt::Spec::<deadline::Millis<5000>>::new("import") }.here(),
         async move {
             let pages = pages;
             if false {

@@ -1,3 +1,4 @@
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn dashboard(
     user: UserId,
 ) -> impl Future<
@@ -7,7 +8,8 @@ pub fn dashboard(
         "0.1.0"
     }
     rt::Scoped::ending(
-        const { &rt::Spec::<deadline::Millis<900>>::new("dashboard").reserve(100) },
+        const { &rt::Spec::<deadline::Millis<900>>::new("dashboard").reserve(100) }
+            .here(),
         async move {
             use rt::Settle as _;
             let user = user;

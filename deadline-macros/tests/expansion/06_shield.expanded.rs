@@ -1,3 +1,4 @@
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn hand_over(
     lease: Lease,
 ) -> impl Future<
@@ -7,7 +8,7 @@ pub fn hand_over(
         "0.1.0"
     }
     rt::Scoped::ending(
-        const { &rt::Spec::<deadline::Millis<1000>>::new("hand_over") },
+        const { &rt::Spec::<deadline::Millis<1000>>::new("hand_over") }.here(),
         async move {
             let lease = lease;
             if false {

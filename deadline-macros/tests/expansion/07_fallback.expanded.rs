@@ -1,3 +1,4 @@
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn weather(
     places: &[Place],
 ) -> impl Future<Output = Weather> + deadline::Budgeted<Budget = deadline::Millis<200>> {
@@ -6,7 +7,7 @@ pub fn weather(
     }
     let call_0 = rt::call(0, 0);
     let future = rt::Scoped::ending(
-        const { &rt::Spec::<deadline::Millis<200>>::new("weather") },
+        const { &rt::Spec::<deadline::Millis<200>>::new("weather") }.here(),
         async move {
             let places = places;
             if false {

@@ -1,3 +1,4 @@
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn transfer(
     from: Account,
     to: Account,
@@ -12,7 +13,8 @@ pub fn transfer(
     let future = rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<1000>>::new("transfer").reserve(100).cleanup(50)
-        },
+        }
+            .here(),
         async move {
             use rt::Settle as _;
             let from = from;

@@ -1,3 +1,4 @@
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn run(
     cx: &Context,
     job: Job,
@@ -10,9 +11,8 @@ pub fn run(
         "0.1.0"
     }
     let call_0 = rt::call(0, 0);
-    let future = rt::Scoped::ending_under(
-        rt::Parent::of(&cx),
-        const { &rt::Spec::<_>::new("job") },
+    let future = rt::Scoped::ending(
+        const { &rt::Spec::<_>::new("job") }.under(&cx),
         async move {
             #[allow(unused_variables)]
             let cx = &deadline::Context::current();

@@ -3,7 +3,7 @@ async fn refresh(&self, force: bool) -> Result<(), AppError> {
         "0.1.0"
     }
     rt::Scoped::ending(
-            const { &rt::Spec::<deadline::Percent<40>>::new("refresh") },
+            const { &rt::Spec::<deadline::Percent<40>>::new("refresh") }.here(),
             async move {
                 let _await_0 = rt::uncounted(0);
                 let force = force;

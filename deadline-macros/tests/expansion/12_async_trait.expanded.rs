@@ -11,7 +11,7 @@ where
     Box::pin({
         let call_0 = rt::call(0, 0);
         let future = rt::Scoped::ending(
-            const { &rt::Spec::<deadline::Millis<450>>::new("find") },
+            const { &rt::Spec::<deadline::Millis<450>>::new("find") }.here(),
             async move {
                 if let Some(__ret) = None::<Result<Profile, AppError>> {
                     return __ret;

@@ -1,3 +1,4 @@
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn walk(
     tree: &Tree,
 ) -> impl Future<
@@ -8,7 +9,7 @@ pub fn walk(
     }
     let call_0 = rt::call(0, 0);
     let future = rt::Scoped::ending(
-        const { &rt::Spec::<deadline::Millis<1000>>::new("walk") },
+        const { &rt::Spec::<deadline::Millis<1000>>::new("walk") }.here(),
         ::std::boxed::Box::pin(async move {
             let tree = tree;
             if false {

@@ -66,7 +66,7 @@ pub(crate) struct Seen {
     pub(crate) held: Option<Deadline>,
     /// A scope inside has yielded to catch a value that is one task-hop away.
     pub(crate) yielding: bool,
-    /// The clock, as the innermost scope read it when everything inside was pending.
+    /// The clock, as it was read last inside: when an await began, or when everything was pending.
     pub(crate) now: Option<Deadline>,
     /// The last await that was seen pending.
     pub(crate) at: Option<&'static Location<'static>>,
@@ -202,6 +202,31 @@ impl Stack {
         }
     }
 
+    /// The frame on top, if it is that of `id`, and the one below it, whosever that is.
+    #[inline(always)]
+    pub(crate) fn top_two(&mut self, id: FrameId) -> Option<(&mut Frame, Option<&mut Frame>)> {
+        let (frame, below) = self.frames.get_mut(..self.len)?.split_last_mut()?;
+        (frame.id == id).then(|| (frame, below.last_mut()))
+    }
+
+    /// Takes the frame on top off, which has been emptied.
+    #[inline(always)]
+    pub(crate) fn pop_emptied(&mut self) {
+        self.len = self.len.saturating_sub(1);
+    }
+
+    /// Takes the frame on top off, if it is that of `id` and there is nothing in it to be told to the one around.
+    #[inline(always)]
+    pub(crate) fn pop_plainly(&mut self, id: FrameId) -> Option<&mut Frame> {
+        let last = self.len.checked_sub(1)?;
+        let frame = self.frames.get_mut(last)?;
+        if frame.id != id || frame.seen.limit_hit.is_some() || frame.also.is_some() {
+            return None;
+        }
+        self.len = last;
+        Some(frame)
+    }
+
     #[inline]
     pub(crate) fn pop(&mut self) {
         self.len = self.len.saturating_sub(1);
@@ -254,6 +279,16 @@ pub(crate) fn with_below<R>(read: impl FnOnce(&mut Frame, Below<'_>) -> R) -> Op
     .flatten()
 }
 
+/// As [`with`], for what a scope itself polls: the frame on top was put there for it, whichever task this is.
+#[inline]
+pub(crate) fn of_scope<R>(read: impl FnOnce(&mut Frame) -> R) -> Option<R> {
+    visit(|stack| {
+        let last = stack.len.checked_sub(1)?;
+        stack.frames.get_mut(last).map(read)
+    })
+    .flatten()
+}
+
 /// The frames below one.
 pub(crate) struct Below<'a>(&'a [Frame]);
 
@@ -272,9 +307,10 @@ pub(crate) struct Inherited {
 }
 
 /// The ambient context, for whoever is about to run inside it.
-#[inline(never)]
+#[inline]
 pub(crate) fn inherit() -> Option<Inherited> {
-    with(Frame::inherited).flatten()
+    let task = tokio::task::try_id();
+    visit(|stack| stack.running(task)?.inherited()).flatten()
 }
 
 /// What something begins under that was given `captured` at its call. One request: the polling context decides. Two: the
@@ -299,6 +335,18 @@ pub(crate) fn first_cancel(
     match (own, also) {
         (Some(own), Some(also)) => Some(if also.1 < own.1 { also } else { own }),
         (one, None) | (None, one) => one,
+    }
+}
+
+impl Seen {
+    /// Whether nothing inside holds, yields or has met its limit.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.hold.is_none()
+            && self.holders == 0
+            && self.held.is_none()
+            && !self.yielding
+            && self.limit_hit.is_none()
     }
 }
 
@@ -336,6 +384,14 @@ impl Frame {
             .collect();
         path.reverse();
         path
+    }
+
+    /// Whether this is a frame of `node` and of no other request beside it, and that is not cancelled.
+    #[inline]
+    pub(crate) fn is_just(&self, node: &Arc<Node>) -> bool {
+        self.also.is_none()
+            && self.node.as_ref().is_some_and(|own| Arc::ptr_eq(own, node))
+            && !node.signal.is_set()
     }
 
     /// Whether this is where [`Context::none`](crate::Context::none) holds: what begins here is outermost.

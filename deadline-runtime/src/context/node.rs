@@ -55,6 +55,8 @@ pub(crate) struct Node {
     handed_out: AtomicBool,
     /// Whether scopes are counted by a tracker.
     pub(crate) tracked: bool,
+    /// Everything is enforced, nothing is overridden and nobody counts: a scope has but to compare figures.
+    pub(crate) plain: bool,
     /// The scope that it was made for has ended.
     pub(crate) over: AtomicBool,
     /// How many scopes run under it, where it was made by hand.
@@ -225,6 +227,7 @@ impl Node {
             outlived: AtomicBool::new(false),
             handed_out: AtomicBool::new(false),
             tracked,
+            plain: mode == Mode::Enforce && !overridden && !tracked,
             over: AtomicBool::new(false),
             runs: AtomicUsize::new(0),
             #[cfg(feature = "http")]

@@ -69,6 +69,11 @@ impl Signal {
         Some((cause, Deadline::from_bits(self.at.load(Ordering::Relaxed))?))
     }
 
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        self.cause.load(Ordering::Acquire) != 0
+    }
+
     /// Records the first cause and wakes everybody; false if there was one already.
     pub(crate) fn set(&self, cause: Cause, at: Deadline) -> bool {
         // Woken outside the lock: a waker may run arbitrary code, even our own.

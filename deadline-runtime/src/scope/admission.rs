@@ -21,6 +21,51 @@ pub(super) struct Admission {
 }
 
 impl State {
+    /// Begins where nothing but figures has to be compared: in the task of one request, of which everything is enforced.
+    /// False where more than that has to be found out, or it may not begin; nothing is changed then.
+    #[inline(always)]
+    pub(super) fn admit_plainly(&mut self, outer: Option<&mut Frame>) -> bool {
+        let Some(operation) = self.operation else {
+            return false;
+        };
+        let Some(needs) = operation.plainly else {
+            return false;
+        };
+        if !self.flags.is_empty() {
+            return false;
+        }
+        let (inherited, owner, depth) = match (&self.node, outer) {
+            (None, None) => (None, None, 0),
+            (Some(own), Some(outer)) if own.plain && outer.is_just(own) => {
+                (outer.limits.soft, outer.owner, outer.depth)
+            }
+            _ => return false,
+        };
+        let now = Deadline::now();
+        let own = operation.figures.cap.map(|cap| now.later(cap));
+        let (hard, binds) = match (own, inherited) {
+            (Some(own), Some(inherited)) if own < inherited => (own, true),
+            (_, Some(inherited)) => (inherited, false),
+            (Some(own), None) => (own, self.node.is_some()),
+            (None, None) => return false,
+        };
+        if hard.is_within(needs, now) {
+            return false;
+        }
+        self.owner = if inherited == Some(hard) && !binds {
+            owner
+        } else {
+            Some(operation)
+        };
+        self.flags.set(Flag::Binds, binds);
+        if self.node.is_some() {
+            self.depth = depth.saturating_add(1);
+        }
+        self.hard = Some(hard);
+        self.started = Some(now);
+        true
+    }
+
     /// Finds out what holds for this run, and whether it may begin.
     ///
     /// One request: the polling context decides, so that a future which was created in a narrow scope and is awaited

@@ -170,22 +170,30 @@ impl<F: Future> Future for Gate<F> {
         }
         let polled = this.future.poll(cx);
         if polled.is_pending() {
-            current::with(|frame| frame.seen.at = Some(this.location));
+            pending(this.location);
         }
         polled
     }
 }
 
-/// Whether the running scope is stopped.
+/// Whether the running scope is stopped. What the clock said counts until the end of this poll: should the awaited future
+/// be pending then, the scope need not read it again, because it is woken when it is over in any case.
 #[inline(never)]
 fn closed(location: &'static Location<'static>) -> bool {
     crate::trip::count();
-    current::with(|frame| {
-        let closed = frame.stopped(Deadline::now).is_some();
+    current::of_scope(|frame| {
+        let mut now = None;
+        let closed = frame.stopped(|| *now.insert(Deadline::now())).is_some();
         if closed {
             frame.seen.at = Some(location);
         }
+        frame.seen.now = now.or(frame.seen.now);
         closed
     })
     .unwrap_or(false)
+}
+
+#[inline(never)]
+fn pending(location: &'static Location<'static>) {
+    current::of_scope(|frame| frame.seen.at = Some(location));
 }

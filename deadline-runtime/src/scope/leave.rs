@@ -5,8 +5,10 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, LockResult, Mutex, PoisonError};
 use std::task::{self, Poll};
 
+use super::checkpoint::missed_by;
+use super::drive::Driven;
 use super::life::{Next, Running};
-use super::state::{Flag, State};
+use super::state::{Flag, Flags, State};
 use crate::context::node::Node;
 use crate::stop::{Cause, Stopped};
 use crate::tasks::{Close, Gauge};
@@ -16,22 +18,45 @@ use crate::time::Deadline;
 ///
 /// The only part that knows its type, and not the function: everything here is compiled again for each of them.
 pub struct Waiting<V> {
-    pub(super) leave: Leave,
-    /// Behind a lock that is never taken, so that it is `Sync` and unwind safe and the scope can be as its body is.
-    value: Mutex<Result<V, Stopped>>,
+    leave: Leave,
+    /// Behind a lock that is never taken, so that it is `Sync` and unwind safe and the scope can be as its body is. An
+    /// option so that it can be taken out; it is always there.
+    value: Mutex<Option<Result<V, Stopped>>>,
 }
 
 impl<V> Waiting<V> {
-    pub(super) fn new(state: State, value: Result<V, Stopped>) -> Self {
-        Self {
-            leave: Leave::new(state, value.is_err()),
-            value: Mutex::new(value),
+    /// The body of a scope is gone: what becomes of it, or that something it has spawned is to be joined first.
+    pub(super) fn of(
+        state: State,
+        driven: Driven,
+        value: Option<V>,
+        missing: bool,
+    ) -> Result<Poll<Result<V, Stopped>>, Box<Self>> {
+        let (stopped, leave) = state.without_body(driven, missing);
+        let ended = match (stopped, value) {
+            (Some(stopped), _) => Err(stopped),
+            (None, Some(value)) => Ok(value),
+            (None, None) => return Ok(Poll::Pending),
+        };
+        match leave {
+            None => Ok(Poll::Ready(ended)),
+            Some(leave) => Err(Box::new(Self {
+                leave,
+                value: Mutex::new(Some(ended)),
+            })),
         }
     }
 
-    /// Everything has been joined or given up.
-    pub(super) fn done(self) -> (State, Result<V, Stopped>) {
-        (self.leave.done(), unlocked(self.value.into_inner()))
+    /// Waits until everything has been joined or given up.
+    pub(super) fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<V, Stopped>> {
+        let joined = self.leave.poll(cx);
+        match unlocked(self.value.get_mut()).take_if(|_| joined.is_ready()) {
+            Some(value) => {
+                self.leave.done();
+                Poll::Ready(value)
+            }
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -134,29 +159,51 @@ impl Leave {
 
     /// A task's panic goes on here, now that the others are gone.
     #[inline(never)]
-    fn done(self) -> State {
-        let Self {
-            mut state,
-            stopped,
-            mut close,
-        } = self;
-        let panic = close.take_panic();
-        state.gone(stopped);
-        drop(close);
-        if let Some(payload) = panic {
+    fn done(&mut self) {
+        self.state.gone(self.stopped);
+        if let Some(payload) = self.close.take_panic() {
             std::panic::resume_unwind(payload);
         }
-        state
     }
+}
 
-    /// Dropped meanwhile: what is left is joined by somebody else.
-    #[inline(never)]
-    pub(super) fn dropped(&mut self) {
+/// Dropped meanwhile: what is left is joined by somebody else.
+impl Drop for Leave {
+    fn drop(&mut self) {
         self.state.gone(self.stopped);
     }
 }
 
 impl State {
+    /// The stop, if it was one, and what is to be joined.
+    #[inline(never)]
+    fn without_body(mut self, driven: Driven, missing: bool) -> (Option<Stopped>, Option<Leave>) {
+        let (stopped, begun) = match driven {
+            Driven::Pending | Driven::Value | Driven::Attached => (None, true),
+            Driven::Stopped(stopped) => (Some(stopped), true),
+            Driven::Refused(stopped) => (Some(stopped), false),
+        };
+        if let Some(stopped) = stopped.as_ref().filter(|_| missing) {
+            missed_by(stopped, &self);
+        }
+        let leave = if begun && self.has_tasks() {
+            Some(Leave::new(self, stopped.is_some()))
+        } else {
+            if begun {
+                self.gone(stopped.is_some());
+            }
+            None
+        };
+        (stopped, leave)
+    }
+
+    /// Whether anything hangs on the scope that has to be seen to at its end.
+    #[inline]
+    pub(super) fn is_attached(&self) -> bool {
+        const ANY: [Flag; 4] = [Flag::OwnsNode, Flag::Attends, Flag::Counted, Flag::Told];
+        self.flags.any(Flags::of(ANY))
+    }
+
     /// Whether a scope whose body is gone has tasks to join. Mostly nothing of the kind was ever attached.
     #[inline]
     pub(super) fn has_tasks(&self) -> bool {
@@ -245,8 +292,7 @@ impl State {
     /// The scope is over and its body is gone; `stopped` unless it ended with a value.
     #[inline]
     pub(super) fn gone(&mut self, stopped: bool) {
-        let flags = [Flag::OwnsNode, Flag::Attends, Flag::Counted, Flag::Told];
-        if flags.into_iter().any(|flag| self.flags.has(flag)) {
+        if self.is_attached() {
             self.note_gone(stopped);
         }
     }

@@ -58,44 +58,11 @@ pub(super) enum Dropped {
 /// A scope whose frame is in place. However the poll ends, by a panic too, the scope has its node back.
 pub(super) struct Running<'a>(Option<&'a mut State>);
 
-/// A scope that was stopped, while its body is dropped. If that panics, what hangs on the scope is seen to all the same.
-pub(super) struct Dropping<'a>(Running<'a>);
-
-impl<'a> Dropping<'a> {
-    pub(super) fn of(state: &'a mut State) -> Self {
-        Self(Running::again(state))
-    }
-
-    /// The body is gone.
-    pub(super) fn done(mut self) {
-        self.0.leave();
-    }
-}
-
-impl Drop for Dropping<'_> {
-    fn drop(&mut self) {
-        if let Some(state) = self.0.0.take() {
-            state.leave();
-            state.gone(true);
-        }
-    }
-}
-
 impl<'a> Running<'a> {
     /// Of a scope that has [begun](State::begin) a poll.
     #[inline]
     pub(super) fn begun(state: &'a mut State) -> Self {
         Self(Some(state))
-    }
-
-    /// For the time in which the body is dropped.
-    pub(super) fn again(state: &'a mut State) -> Self {
-        state.enter(Poller::none());
-        Self(Some(state))
-    }
-
-    pub(super) fn leave(&mut self) -> Option<Arc<Node>> {
-        self.0.take()?.leave()
     }
 
     /// Until when the tasks of the scope are waited for.
@@ -117,13 +84,20 @@ impl<'a> Running<'a> {
 impl Drop for Running<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(state) = self.0.take() {
+        if let Some(state) = self.0.take()
+            && !state.leave_plainly()
+        {
             state.leave();
         }
     }
 }
 
 impl State {
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
     pub(super) fn dropped(&self) -> Dropped {
         match self.phase {
             Phase::Created | Phase::Refused => Dropped::Unbegun,
@@ -148,7 +122,7 @@ impl State {
 
     /// Puts the scope's frame in place. The node moves into it and comes back with it.
     #[inline(never)]
-    fn enter(&mut self, poller: Poller) {
+    pub(super) fn enter(&mut self, poller: Poller) {
         self.on_stack(|state, stack| {
             let also = state.meet(stack.running(poller.task));
             state.push(stack, poller, also);
@@ -177,7 +151,7 @@ impl State {
     }
 
     #[inline]
-    fn take_back(&mut self, frame: &mut Frame) {
+    pub(super) fn take_back(&mut self, frame: &mut Frame) {
         self.node = frame.node.take();
         self.flags.set(Flag::OwnsNode, frame.owns_node);
         self.deliveries = frame.deliveries;
@@ -185,7 +159,7 @@ impl State {
 
     /// Takes the frame off the stack; returned is the other request's node that was in it.
     #[inline(never)]
-    fn leave(&mut self) -> Option<Arc<Node>> {
+    pub(super) fn leave(&mut self) -> Option<Arc<Node>> {
         self.on_stack(|state, stack| {
             let (frame, outer) = stack.top(FrameId::of(state))?;
             state.take_back(frame);
@@ -196,22 +170,73 @@ impl State {
         })
     }
 
+    /// The beginning of a poll where nothing out of the ordinary has to be seen to; false where there is, and nothing has
+    /// been done.
+    #[inline(always)]
+    fn begin_plainly(&mut self, poller: Poller) -> bool {
+        let begun = current::visit(|stack| {
+            let outer = stack.running(poller.task);
+            let begins = match self.phase {
+                Phase::Created => self.admit_plainly(outer),
+                Phase::Running => self.is_just_inside(outer),
+                _ => false,
+            };
+            if begins {
+                self.phase = Phase::Running;
+                self.push(stack, poller, None);
+            }
+            begins
+        });
+        begun == Some(true)
+    }
+
+    /// Whether the scope around this one is of the same request, and there is no other.
+    #[inline(always)]
+    fn is_just_inside(&self, outer: Option<&mut Frame>) -> bool {
+        let Some(outer) = outer else { return true };
+        match (&self.node, &outer.node) {
+            (Some(own), Some(polling)) => Arc::ptr_eq(own, polling) && outer.also.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Takes the frame off the stack, if that is all there is to do.
+    #[inline(always)]
+    fn leave_plainly(&mut self) -> bool {
+        let left = current::visit(|stack| {
+            let frame = stack.pop_plainly(FrameId::of(self))?;
+            self.take_back(frame);
+            Some(())
+        });
+        left.flatten().is_some()
+    }
+
     /// The beginning of a poll: the scope's frame is in place when it is `Ready(Ok)`.
     ///
     /// Created → Running, or → Ended by a refusal. The second refusal within one poll of the outer scope waits one
     /// turn (Refused), so that a loop which swallows refusals cannot hold the thread.
-    #[inline(never)]
+    #[inline]
     pub(super) fn begin(&mut self, waker: &Waker) -> Poll<Result<(), Stopped>> {
+        if self.phase == Phase::Created {
+            crate::trip::count();
+        }
+        let poller = Poller::new(waker);
+        if self.begin_plainly(poller) {
+            return Poll::Ready(Ok(()));
+        }
+        self.begin_otherwise(poller, waker)
+    }
+
+    #[inline(never)]
+    fn begin_otherwise(&mut self, poller: Poller, waker: &Waker) -> Poll<Result<(), Stopped>> {
         match self.phase {
             Phase::Created => {}
             Phase::Refused => return Poll::Ready(Err(self.refused())),
             _ => {
-                self.enter(Poller::new(waker));
+                self.enter(poller);
                 return Poll::Ready(Ok(()));
             }
         }
-        crate::trip::count();
-        let poller = Poller::new(waker);
         let refusal = self.on_stack(|state, stack| {
             let admission = state.admit(stack.running(poller.task));
             match admission.refusal {
@@ -263,6 +288,18 @@ impl State {
     /// The body is pending: takes the frame off, and goes on waiting or moves towards the end.
     #[inline(never)]
     fn pending(&mut self, cx: &mut task::Context<'_>) -> Next {
+        match current::visit(|stack| self.pend_plainly(stack)).flatten() {
+            Some(None) => Next::Wait,
+            Some(Some(wake)) => {
+                self.arm(&wake, cx);
+                Next::Wait
+            }
+            None => self.pending_otherwise(cx),
+        }
+    }
+
+    #[inline(never)]
+    fn pending_otherwise(&mut self, cx: &mut task::Context<'_>) -> Next {
         let turn = self.on_stack(|state, stack| {
             let Some((frame, outer)) = stack.top(FrameId::of(state)) else {
                 return state.turn(&mut Frame::of(None), None);

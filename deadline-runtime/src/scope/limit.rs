@@ -6,10 +6,10 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::checkpoint::{missed, missed_by};
+use super::checkpoint::missed;
 use super::gate::At;
 use super::operation::{Operation, Spec};
-use super::scoped::{Carry, Remains, Scoped};
+use super::scoped::{Carry, Scoped};
 use super::state::{Flag, State};
 use crate::context::Mode;
 use crate::context::current;
@@ -110,7 +110,7 @@ impl<F: Future> Future for Limited<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.project().scoped.run(cx).map(|(value, _)| value)
+        self.project().scoped.run(false, cx)
     }
 }
 
@@ -136,15 +136,11 @@ impl<F: Future> Future for LimitedOrMissed<F> {
     type Output = At<Capped<F::Output>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        let scoped = self.project().limited.project().scoped;
-        let (value, Remains { state, .. }) = std::task::ready!(scoped.run(cx));
-        let by_own_limit = match &value {
-            Ok(_) => state.own_limit_hit(),
-            Err(_) => None,
-        };
-        if let Err(stopped) = &value {
-            missed_by(stopped, &state);
-        }
+        let mut scoped = self.project().limited.project().scoped;
+        let value = std::task::ready!(scoped.as_mut().run(true, cx));
+        // A value is not held back here: its state is where it was.
+        let state = scoped.pinned_state().filter(|_| value.is_ok());
+        let by_own_limit = state.and_then(|state| state.own_limit_hit());
         Poll::Ready(At(Capped {
             value,
             by_own_limit,

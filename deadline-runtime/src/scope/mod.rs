@@ -3,7 +3,7 @@
 //! * [`operation`]: what is declared about a scope.
 //! * [`state`]: what a scope is, apart from its body.
 //! * [`life`]: its state machine, the same for every kind; [`admission`] is how it begins, [`pending`] how it
-//!   waits, [`leave`] how it waits for what it has spawned.
+//!   waits, [`leave`] how it waits for what it has spawned; [`drive`] is one poll from end to end.
 //! * [`driver`], [`timer`] and [`alarm`]: what wakes it.
 //! * [`outcome`]: how its end is made visible.
 //! * [`scoped`], [`run`], [`limit`], [`shield`]: the kinds of scope, thin wrappers that say what a stop becomes.
@@ -13,6 +13,7 @@
 mod admission;
 mod alarm;
 mod checkpoint;
+mod drive;
 mod driver;
 mod gate;
 mod guard;
@@ -42,9 +43,7 @@ pub(crate) use self::outcome::TARGET;
 pub use self::pace::Pace;
 pub(crate) use self::run::Attended;
 pub use self::run::Run;
-pub use self::scoped::{
-    Carry, CarryBy, Fallback, HandsOut, Holds, Joining, OnStop, Parent, Scoped,
-};
+pub use self::scoped::{Carry, CarryBy, Fallback, HandsOut, Here, Holds, Joining, OnStop, Scoped};
 #[cfg(feature = "stream")]
 pub(crate) use self::series::Series;
 pub use self::shield::Shield;

@@ -17,6 +17,8 @@ pub(crate) struct Operation {
     pub(crate) figures: Figures,
     /// Running without any deadline in scope is an error.
     pub(crate) parent_required: bool,
+    /// The least that must be left to the hard end for it to begin, where nothing but figures has to be compared.
+    pub(crate) plainly: Option<u64>,
 }
 
 impl Operation {
@@ -33,6 +35,7 @@ impl Operation {
             budget,
             figures: Figures::of(&budget),
             parent_required: false,
+            plainly: Figures::of(&budget).needs(),
         }
     }
 
@@ -65,6 +68,9 @@ impl<B: Figure> Spec<B> {
     const fn with(mut self, budget: Budget) -> Self {
         self.operation.budget = budget;
         self.operation.figures = Figures::of(&budget);
+        if !self.operation.parent_required {
+            self.operation.plainly = self.operation.figures.needs();
+        }
         self
     }
 
@@ -100,6 +106,7 @@ impl<B: Figure> Spec<B> {
     #[must_use]
     pub const fn parent_required(mut self) -> Self {
         self.operation.parent_required = true;
+        self.operation.plainly = None;
         self
     }
 }

@@ -6,8 +6,9 @@ use std::task;
 
 use super::driver::Driver;
 use super::life::Turn;
-use super::state::{Flag, Phase, State};
-use crate::context::current::{self, Frame};
+use super::state::{Flag, Flags, Phase, State};
+use crate::context::Mode;
+use crate::context::current::{self, Frame, FrameId, Stack};
 use crate::context::node::Node;
 use crate::stop::Cause;
 use crate::time::Deadline;
@@ -41,6 +42,67 @@ impl State {
             })),
             turn => turn,
         }
+    }
+
+    /// Goes on waiting where it has but to be woken in time: there is no stop, and nothing inside holds or yields. `None` where
+    /// more than that has to be seen to, and nothing has been done.
+    #[inline(always)]
+    pub(super) fn pend_plainly(&mut self, stack: &mut Stack) -> Option<Option<Wake>> {
+        const OTHER: [Flag; 3] = [Flag::Shield, Flag::Told, Flag::Always];
+        let (frame, outer) = stack.top_two(FrameId::of(self))?;
+        if self.phase != Phase::Running
+            || frame.mode != Mode::Enforce
+            || self.flags.any(Flags::of(OTHER))
+            || frame.also.is_some()
+            || !frame.seen.is_plain()
+        {
+            return None;
+        }
+        if frame.node.as_ref().is_some_and(|node| node.signal.is_set()) {
+            return None;
+        }
+        let slack = match (self.operation, &frame.node) {
+            (Some(operation), _) => operation.figures.slack,
+            (None, Some(node)) => node.operation.figures.slack,
+            (None, None) => return None,
+        };
+        let end = frame.limits.soft?.later(slack).min(self.hard?);
+        let now = *frame.seen.now.get_or_insert_with(Deadline::now);
+        if end <= now {
+            return None;
+        }
+        let wake_at = frame.seen.wake_at.map_or(end, |at| at.min(end));
+        let wake = match outer {
+            // Whoever is around it has the timer, and watches the node.
+            Some(outer) if outer.poller == frame.poller => {
+                let same = match (&outer.node, &frame.node) {
+                    (Some(outer), Some(own)) => Arc::ptr_eq(outer, own),
+                    _ => false,
+                };
+                if !same || self.driver.is_some() {
+                    return None;
+                }
+                outer.seen.now = Some(now);
+                outer.seen.at = outer.seen.at.or(frame.seen.at);
+                outer.seen.wake_at = Some(outer.seen.wake_at.map_or(wake_at, |at| at.min(wake_at)));
+                None
+            }
+            Some(outer) if outer.poller.task == frame.poller.task => return None,
+            _ => {
+                let owns = frame.owns_node;
+                let watched = |node: &Arc<Node>| !owns || node.can_be_cancelled();
+                Some(Wake {
+                    again: false,
+                    drive: true,
+                    alarm: Some(wake_at),
+                    watch: frame.node.as_ref().is_some_and(watched),
+                    also: None,
+                })
+            }
+        };
+        self.take_back(frame);
+        stack.pop_emptied();
+        Some(wake)
     }
 
     /// Sees to it that the task is woken at `own` at the latest and by a cancel, and tells the outer scope what it

@@ -97,7 +97,7 @@ impl<F: Future> Future for Run<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.project().scoped.run(cx).map(|(value, _)| value)
+        self.project().scoped.run(false, cx)
     }
 }
 
@@ -162,6 +162,6 @@ impl<F: Future> Future for Attended<F> {
     type Output = Result<F::Output, Stopped>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.project().scoped.run(cx).map(|(value, _)| value)
+        self.project().scoped.run(false, cx)
     }
 }

@@ -7,13 +7,11 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::checkpoint::missed_by;
+use super::drive::{Driven, Parting};
 use super::leave::{HandedOut, Held, Hold, Waiting};
-use super::life::{Dropped, Dropping, Next, Running};
 use super::operation::Spec;
-use super::state::{Flag, State};
+use super::state::State;
 use crate::context::Context;
-use crate::context::current::Inherited;
 use crate::figure::{Budgeted, Figure};
 use crate::stop::{FromStopped, Stopped};
 
@@ -30,7 +28,7 @@ pin_project! {
         F: Future,
         K: Keep,
     {
-        /// Not over yet.
+        /// The body is there; over as soon as the state is.
         Alive {
             state: State,
             on_stop: K,
@@ -38,62 +36,30 @@ pin_project! {
             body: F,
             budget: PhantomData<fn() -> B>,
         },
-        /// The body is gone, and what it has spawned is being joined.
-        Leaving {
+        /// The body is gone. As long as something waits, what it has spawned is being joined.
+        Gone {
             waiting: WaitingOf<F, K>,
             on_stop: K,
         },
-        /// Polled to its end.
-        Over,
     }
 
     impl<F: Future, B, K: Keep> PinnedDrop for Scoped<F, B, K> {
         fn drop(mut this: Pin<&mut Self>) {
-            let state = match this.as_mut().project() {
-                Place::Alive { state, .. } => state,
-                Place::Leaving { waiting, .. } => {
-                    if let Some(waiting) = waiting {
-                        waiting.leave.dropped();
-                    }
-                    return;
-                }
-                Place::Over => return,
+            let Place::Alive { state, on_stop, .. } = this.as_mut().project() else {
+                return;
             };
-            match state.dropped() {
-                // Its end has been seen to.
-                Dropped::Over => {}
-                // The body goes first: where that is the last of a scope, it is seen as such.
-                Dropped::Unbegun => {
-                    let mut state = state.take();
-                    this.set(Scoped::Over);
-                    state.dropped_before_its_start();
-                }
-                // Destructors see the context, and log inside it.
-                Dropped::Running => {
-                    let mut state = state.take();
-                    let mut running = Running::again(&mut state);
-                    this.set(Scoped::Over);
-                    let also = running.leave();
-                    drop(running);
-                    state.dropped_from_outside(also.as_ref());
-                }
+            if !state.is_over() {
+                let (mut state, on_stop) = (state.take(), on_stop.take());
+                let parting = Parting::dropped(&mut state);
+                this.set(Scoped::Gone { waiting: None, on_stop });
+                parting.done();
             }
         }
     }
 }
 
-/// The body's value or the stop.
-pub(super) type Output<F> = Result<<F as Future>::Output, Stopped>;
-
-/// Boxed because it is rare: a scope that has no tasks is no larger for it. An option so that it can be taken out; it is
-/// always there.
+/// Boxed because it is rare: a scope that has no tasks is no larger for it.
 type WaitingOf<F, K> = Option<Box<Waiting<<K as Keep>::Hold<<F as Future>::Output>>>>;
-
-/// What is left of a scope when its body is gone.
-pub(super) struct Remains<K> {
-    pub(super) state: State,
-    on_stop: K,
-}
 
 impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     #[inline(always)]
@@ -109,107 +75,102 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     pub(super) fn state_mut(&mut self) -> Option<&mut State> {
         match self {
             Self::Alive { state, .. } => Some(state),
-            Self::Leaving { .. } | Self::Over => None,
+            Self::Gone { .. } => None,
         }
     }
 
     pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {
         match self.project() {
             Place::Alive { state, .. } => Some(state),
-            Place::Leaving { .. } | Place::Over => None,
+            Place::Gone { .. } => None,
+        }
+    }
+
+    /// Polls the scope: the body's value or the stop, which is recorded as missing where something `missing` stands in.
+    ///
+    /// This is compiled anew for every function: it holds nothing that could be done without knowing the body.
+    #[inline]
+    pub(super) fn run(
+        mut self: Pin<&mut Self>,
+        missing: bool,
+        cx: &mut task::Context<'_>,
+    ) -> Poll<Result<F::Output, Stopped>> {
+        let mut value = None;
+        let driven = match self.as_mut().project() {
+            Place::Alive { state, body, .. } => {
+                let mut body = body;
+                state.drive(cx, &mut |cx| keep(body.as_mut().poll(cx), &mut value))
+            }
+            Place::Gone { waiting, .. } => return join(waiting, cx),
+        };
+        match (driven, value) {
+            (Driven::Value, Some(value)) => Poll::Ready(Ok(value)),
+            (Driven::Pending, _) => Poll::Pending,
+            (driven, value) => self.end(driven, value, missing, cx),
+        }
+    }
+
+    /// An end that is more than a value.
+    #[cold]
+    fn end(
+        mut self: Pin<&mut Self>,
+        driven: Driven,
+        value: Option<F::Output>,
+        missing: bool,
+        cx: &mut task::Context<'_>,
+    ) -> Poll<Result<F::Output, Stopped>> {
+        let Place::Alive { state, on_stop, .. } = self.as_mut().project() else {
+            return Poll::Pending;
+        };
+        let held = match value.map(K::Hold::hold) {
+            Some(Err(value)) => {
+                state.gone(false);
+                return Poll::Ready(Ok(value));
+            }
+            held => held.and_then(Result::ok),
+        };
+        let (mut state, on_stop) = (state.take(), on_stop.take());
+        let parting = Parting::of(&mut state, &driven);
+        self.set(Self::Gone {
+            waiting: None,
+            on_stop,
+        });
+        parting.done();
+        match (self.project(), Waiting::of(state, driven, held, missing)) {
+            (_, Ok(polled)) => polled.map_ok(Hold::release),
+            (Place::Gone { waiting, .. }, Err(left)) => {
+                *waiting = Some(left);
+                join(waiting, cx)
+            }
+            (Place::Alive { .. }, Err(_)) => Poll::Pending,
         }
     }
 }
 
-impl<F: Future, B, K: Keep> Scoped<F, B, K> {
-    /// Polls the scope: the body's value or the stop.
-    #[inline]
-    pub(super) fn run(
-        mut self: Pin<&mut Self>,
-        cx: &mut task::Context<'_>,
-    ) -> Poll<(Output<F>, Remains<K>)> {
-        let (value, mut state, on_stop) = loop {
-            let (state, on_stop, body) = match self.as_mut().project() {
-                Place::Alive {
-                    state,
-                    on_stop,
-                    body,
-                    ..
-                } => (state, on_stop, body),
-                Place::Leaving { .. } => return self.join(cx),
-                // Polled after its end: nothing will ever come.
-                Place::Over => return Poll::Pending,
-            };
-            match state.begin(cx.waker()) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(stopped)) => {
-                    let (state, on_stop) = (state.take(), on_stop.take());
-                    self.set(Self::Over);
-                    return Poll::Ready((Err(stopped), Remains { state, on_stop }));
-                }
-                Poll::Pending => return Poll::Pending,
-            }
-            let running = Running::begun(state);
-            if let Poll::Ready(value) = body.poll(cx) {
-                drop(running);
-                break (Ok(value), state.take(), on_stop.take());
-            }
-            match running.pending(cx) {
-                Next::Wait => return Poll::Pending,
-                Next::Again => {}
-                Next::End(stopped) => break (Err(stopped), state.take(), on_stop.take()),
-            }
-        };
-        {
-            // Destructors of a stopped body see the context.
-            let dropping = value.is_err().then(|| Dropping::of(&mut state));
-            self.set(Self::Over);
-            if let Some(dropping) = dropping {
-                dropping.done();
-            }
+/// Keeps a value, and says whether there is one.
+#[inline]
+fn keep<T>(polled: Poll<T>, value: &mut Option<T>) -> bool {
+    match polled {
+        Poll::Ready(ready) => {
+            *value = Some(ready);
+            true
         }
-        if value.is_ok() {
-            state.completed();
-        }
-        if state.has_tasks() {
-            let held = match value {
-                Ok(value) => K::Hold::hold(value).map(Ok),
-                Err(stopped) => Ok(Err(stopped)),
-            };
-            match held {
-                Ok(value) => {
-                    let waiting = Some(Box::new(Waiting::new(state, value)));
-                    self.set(Self::Leaving { waiting, on_stop });
-                    return self.join(cx);
-                }
-                Err(value) => {
-                    state.gone(false);
-                    return Poll::Ready((Ok(value), Remains { state, on_stop }));
-                }
-            }
-        }
-        state.gone(value.is_err());
-        Poll::Ready((value, Remains { state, on_stop }))
+        Poll::Pending => false,
     }
+}
 
-    /// The body is gone: waits for what it has spawned.
-    #[cold]
-    fn join(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<(Output<F>, Remains<K>)> {
-        let Place::Leaving { waiting, on_stop } = self.as_mut().project() else {
-            return Poll::Pending;
-        };
-        let joined = waiting.as_mut().map(|waiting| waiting.leave.poll(cx));
-        if joined.is_none_or(|joined| joined.is_pending()) {
-            return Poll::Pending;
-        }
-        let (left, on_stop) = (waiting.take(), on_stop.take());
-        self.set(Self::Over);
-        let Some(left) = left else {
-            return Poll::Pending;
-        };
-        let (state, value) = left.done();
-        Poll::Ready((value.map(Hold::release), Remains { state, on_stop }))
-    }
+/// Waits for what a body that is gone has spawned. Polled after its end: nothing will ever come.
+#[cold]
+fn join<T, V: Hold<T>>(
+    waiting: &mut Option<Box<Waiting<V>>>,
+    cx: &mut task::Context<'_>,
+) -> Poll<Result<T, Stopped>> {
+    let Some(left) = waiting else {
+        return Poll::Pending;
+    };
+    let value = std::task::ready!(left.poll(cx));
+    *waiting = None;
+    Poll::Ready(value.map(Hold::release))
 }
 
 /// What can be taken out before the body is dropped.
@@ -315,63 +276,58 @@ impl<T, K: FnOnce(Stopped) -> T> OnStop<T> for Fallback<K> {
     }
 }
 
-/// An explicit parent, captured before the body takes the context over.
-pub struct Parent(Option<Inherited>);
+/// A scope that has its context, and no body yet.
+///
+/// It comes first: a body that was made before would be copied over the call that looks for the context.
+pub struct Here<B> {
+    state: State,
+    budget: PhantomData<fn() -> B>,
+}
 
-impl Parent {
-    /// The parent that `context` is.
+impl<B: Figure> Spec<B> {
+    /// Captures the ambient context now; the budget starts at the first poll.
+    #[inline(always)]
     #[must_use]
-    pub fn of(context: &Context) -> Self {
-        Self(context.inherited())
+    pub fn here(&'static self) -> Here<B> {
+        Here {
+            state: State::ambient(&self.operation),
+            budget: PhantomData,
+        }
+    }
+
+    /// As `here`, under an explicit parent.
+    #[inline(always)]
+    #[must_use]
+    pub fn under(&'static self, context: &Context) -> Here<B> {
+        Here {
+            state: State::below(&self.operation, context),
+            budget: PhantomData,
+        }
     }
 }
 
 // By hand, as in our tests. That the output carries a stop is asked for where this is used as a future.
 impl<F: Future, B: Figure> Scoped<F, B> {
-    /// Captures the ambient context now; the budget starts at the first poll.
+    /// A body in a scope.
     #[inline(always)]
-    pub fn new(spec: &'static Spec<B>, body: F) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, Carry, body)
-    }
-
-    /// As `new`, under an explicit parent.
-    #[inline(always)]
-    pub fn under(parent: Parent, spec: &'static Spec<B>, body: F) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, Carry, body)
+    pub fn new(here: Here<B>, body: F) -> Self {
+        Self::of(here.state, Carry, body)
     }
 }
 
 impl<F: Future, B: Figure, S: FnMut(Stopped) -> F::Output + Copy> Scoped<F, B, CarryBy<S>> {
     /// As `new`, with the conversion.
     #[inline(always)]
-    pub fn carrying(spec: &'static Spec<B>, body: F, stop: S) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, CarryBy(stop), body)
-    }
-
-    /// As `carrying`, under an explicit parent.
-    #[inline(always)]
-    pub fn carrying_under(parent: Parent, spec: &'static Spec<B>, body: F, stop: S) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, CarryBy(stop), body)
+    pub fn carrying(here: Here<B>, body: F, stop: S) -> Self {
+        Self::of(here.state, CarryBy(stop), body)
     }
 }
 
 impl<F: Future, B: Figure, K: OnStop<F::Output>> Scoped<F, B, K> {
     /// As `new`, with what a stop becomes.
     #[inline(always)]
-    pub fn ending(spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, on_stop, body)
-    }
-
-    /// As `ending`, under an explicit parent.
-    #[inline(always)]
-    pub fn ending_under(parent: Parent, spec: &'static Spec<B>, body: F, on_stop: K) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, on_stop, body)
+    pub fn ending(here: Here<B>, body: F, on_stop: K) -> Self {
+        Self::of(here.state, on_stop, body)
     }
 }
 
@@ -426,31 +382,9 @@ impl<T> HandsOut<T> for Holds<T> {
 impl<F: Future, B: Figure, K: FnOnce(Stopped) -> F::Output> Scoped<F, B, Fallback<K>> {
     /// As `new`, with a value to return when stopped.
     #[inline(always)]
-    pub fn with_fallback(spec: &'static Spec<B>, body: F, fallback: K) -> Self {
-        let state = State::ambient(&spec.operation);
-        Self::of(state, Fallback(Some(fallback)), body)
+    pub fn with_fallback(here: Here<B>, body: F, fallback: K) -> Self {
+        Self::of(here.state, Fallback(Some(fallback)), body)
     }
-
-    /// As `with_fallback`, under an explicit parent.
-    #[inline(always)]
-    pub fn with_fallback_under(
-        parent: Parent,
-        spec: &'static Spec<B>,
-        body: F,
-        fallback: K,
-    ) -> Self {
-        let state = explicit(parent, spec);
-        Self::of(state, Fallback(Some(fallback)), body)
-    }
-}
-
-fn explicit<B>(parent: Parent, spec: &'static Spec<B>) -> State {
-    let none = parent.0.is_none();
-    let mut state = State::under(Some(&spec.operation), parent.0);
-    state.flags.set(Flag::Explicit, true);
-    // `Context::none()` is asked for by work that must not end with whoever happens to poll it.
-    state.flags.set(Flag::Replaces, none);
-    state
 }
 
 impl<F, B, K> Future for Scoped<F, B, K>
@@ -461,21 +395,17 @@ where
     type Output = F::Output;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
-        let Poll::Ready((value, mut remains)) = self.run(cx) else {
-            return Poll::Pending;
-        };
-        match value {
-            Ok(value) => Poll::Ready(value),
-            Err(stopped) => {
-                if K::MISSING {
-                    missed_by(&stopped, &remains.state);
-                }
-                match remains.on_stop.value(stopped) {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
+        match self.as_mut().run(K::MISSING, cx) {
+            Poll::Ready(Ok(value)) => Poll::Ready(value),
+            Poll::Ready(Err(stopped)) => match self.project() {
+                Place::Gone { on_stop, .. } => match on_stop.value(stopped) {
                     Some(value) => Poll::Ready(value),
                     None => Poll::Pending,
-                }
-            }
+                },
+                Place::Alive { .. } => Poll::Pending,
+            },
+            Poll::Pending => Poll::Pending,
         }
     }
 }

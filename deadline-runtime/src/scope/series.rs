@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use futures_core::Stream;
 
-use super::life::{Dropped, Dropping, Next, Running};
+use super::drive::Parting;
+use super::life::{Next, Running};
 use super::run::take_on;
 use super::state::{Flag, Phase, State};
 use crate::context::Context;
@@ -64,19 +65,10 @@ impl Series {
 
     /// Drops the stream, inside its context if it has begun.
     pub(crate) fn abandon<S>(&mut self, mut stream: Pin<&mut Option<S>>) {
-        match self.state.dropped() {
-            Dropped::Over => {}
-            Dropped::Unbegun => {
-                stream.set(None);
-                self.state.dropped_before_its_start();
-            }
-            Dropped::Running => {
-                let mut running = Running::again(&mut self.state);
-                stream.set(None);
-                let also = running.leave();
-                drop(running);
-                self.state.dropped_from_outside(also.as_ref());
-            }
+        if !self.state.is_over() {
+            let parting = Parting::dropped(&mut self.state);
+            stream.set(None);
+            parting.done();
         }
     }
 
@@ -127,9 +119,9 @@ impl Series {
                 Next::Again => {}
                 Next::End(stopped) => {
                     self.over = true;
-                    let dropping = Dropping::of(&mut self.state);
+                    let parting = Parting::stopped(&mut self.state);
                     stream.set(None);
-                    dropping.done();
+                    parting.done();
                     self.state.gone(true);
                     return Poll::Ready(Some(Err(self.told(stopped))));
                 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::driver::Driver;
 use super::operation::Operation;
-use crate::context::Mode;
 use crate::context::current::{self, Inherited};
 use crate::context::node::{Limits, Node};
+use crate::context::{Context, Mode};
 use crate::stop::{Brief, Cause, Details, Limit, PathEntry, Phase as StopPhase, Stopped};
 use crate::time::Deadline;
 
@@ -110,6 +110,17 @@ impl Flags {
         }
     }
 
+    #[inline]
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    pub(crate) const fn any(self, of: Self) -> bool {
+        self.0 & of.0 != 0
+    }
+
+    #[inline]
     pub(crate) const fn of<const N: usize>(flags: [Flag; N]) -> Self {
         let mut all = Self(0);
         let mut at = 0;
@@ -136,9 +147,21 @@ pub(super) enum Unenforced {
 
 impl State {
     /// A scope that captures the ambient context at the call.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn ambient(operation: &'static Operation) -> Self {
         Self::under(Some(operation), current::inherit())
+    }
+
+    /// A scope under an explicit parent.
+    #[inline(never)]
+    pub(super) fn below(operation: &'static Operation, context: &Context) -> Self {
+        let parent = context.inherited();
+        let none = parent.is_none();
+        let mut state = Self::under(Some(operation), parent);
+        state.flags.set(Flag::Explicit, true);
+        // `Context::none()` is asked for by work that must not end with whoever happens to poll it.
+        state.flags.set(Flag::Replaces, none);
+        state
     }
 
     #[inline]

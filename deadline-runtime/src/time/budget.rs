@@ -155,6 +155,8 @@ pub(crate) struct Figures {
     pub(crate) kept: u64,
     /// The least that must be left before work is begun; `None` for a share of what is granted.
     pub(crate) least: Option<u64>,
+    /// Whether the limit is a share of what is left.
+    pub(crate) shares: bool,
     /// How long after the end of its children the work itself ends: with a reserve their errors may still be turned
     /// into an answer. When both ended at the same instant a child in another task would race its parent.
     pub(crate) slack: u64,
@@ -175,11 +177,22 @@ impl Figures {
                 Min::Time(_) => Some(nanos(SHORTEST)),
                 Min::Percent(_) => None,
             },
+            shares: matches!(budget.cap, Cap::Percent(_)),
             slack: if cleanup == 0 {
                 smaller(reserve / 4, 5_000_000)
             } else {
                 0
             },
+        }
+    }
+}
+
+impl Figures {
+    /// What must be left to the hard end, where it is no share of anything.
+    pub(crate) const fn needs(&self) -> Option<u64> {
+        match self.least {
+            Some(least) if !self.shares => Some(self.kept.saturating_add(least)),
+            _ => None,
         }
     }
 }

@@ -23,28 +23,24 @@ pub fn ms(millis: u64) -> Duration {
 /// A scope around a body: `scoped!(Millis<900>, "load".reserve(100), { … })`.
 macro_rules! scoped {
     ($budget:ty, $name:literal $(. $figure:ident($($value:literal)?))*, $body:expr) => {{
-        const SCOPE: common::rt::Spec<$budget> = common::rt::Spec::new($name)$(.$figure($($value)?))*;
-        common::rt::Scoped::<_, $budget>::new(&SCOPE, async move { $body })
+        static SCOPE: common::rt::Spec<$budget> = common::rt::Spec::new($name)$(.$figure($($value)?))*;
+        common::rt::Scoped::<_, $budget>::new(SCOPE.here(), async move { $body })
     }};
 }
 
 /// The same with a value to return when stopped.
 macro_rules! scoped_or {
     ($budget:ty, $name:literal $(. $figure:ident($($value:literal)?))*, $fallback:expr, $body:expr) => {{
-        const SCOPE: common::rt::Spec<$budget> = common::rt::Spec::new($name)$(.$figure($($value)?))*;
-        common::rt::Scoped::<_, $budget, _>::with_fallback(&SCOPE, async move { $body }, $fallback)
+        static SCOPE: common::rt::Spec<$budget> = common::rt::Spec::new($name)$(.$figure($($value)?))*;
+        common::rt::Scoped::<_, $budget, _>::with_fallback(SCOPE.here(), async move { $body }, $fallback)
     }};
 }
 
 /// The same under an explicit parent.
 macro_rules! scoped_under {
     ($parent:expr, $budget:ty, $name:literal $(. $figure:ident($($value:literal)?))*, $body:expr) => {{
-        const SCOPE: common::rt::Spec<$budget> = common::rt::Spec::new($name)$(.$figure($($value)?))*;
-        common::rt::Scoped::<_, $budget>::under(
-            common::rt::Parent::of(&$parent),
-            &SCOPE,
-            async move { $body },
-        )
+        static SCOPE: common::rt::Spec<$budget> = common::rt::Spec::new($name)$(.$figure($($value)?))*;
+        common::rt::Scoped::<_, $budget>::new(SCOPE.under(&$parent), async move { $body })
     }};
 }
 

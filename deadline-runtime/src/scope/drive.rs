@@ -1,0 +1,146 @@
+//! One poll of a scope, whatever its body is.
+//!
+//! Nothing here knows the type of a body: it is compiled once, and what every annotated function adds to it is the little
+//! in [`scoped`](super::scoped) that has to know.
+
+use std::task::{self, Poll};
+
+use super::life::{Dropped, Next, Running};
+use super::state::State;
+use crate::context::current::Poller;
+use crate::stop::Stopped;
+
+/// What a poll has come to.
+pub(super) enum Driven {
+    Pending,
+    /// There is a value, and nothing else to see to.
+    Value,
+    /// There is a value, and something hangs on the scope.
+    Attached,
+    /// It may not begin.
+    Refused(Stopped),
+    /// The body has to be dropped.
+    Stopped(Stopped),
+}
+
+impl State {
+    /// Polls the scope. `body` polls what is in it, keeps the value, and says whether there is one.
+    #[inline(never)]
+    pub(super) fn drive(
+        &mut self,
+        cx: &mut task::Context<'_>,
+        body: &mut dyn FnMut(&mut task::Context<'_>) -> bool,
+    ) -> Driven {
+        // Polled after its end: nothing will ever come.
+        if self.is_over() {
+            return Driven::Pending;
+        }
+        loop {
+            match self.begin(cx.waker()) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(stopped)) => return Driven::Refused(stopped),
+                Poll::Pending => return Driven::Pending,
+            }
+            let running = Running::begun(self);
+            if body(cx) {
+                drop(running);
+                self.completed();
+                if self.has_tasks() {
+                    return Driven::Attached;
+                }
+                self.gone(false);
+                return Driven::Value;
+            }
+            match running.pending(cx) {
+                Next::Wait => return Driven::Pending,
+                Next::Again => {}
+                Next::End(stopped) => return Driven::Stopped(stopped),
+            }
+        }
+    }
+}
+
+/// A scope apart from its future, while the body in there is dropped. If that panics, what hangs on the scope is seen to
+/// all the same.
+pub(super) struct Parting<'a>(Option<(&'a mut State, How)>);
+
+#[derive(Clone, Copy)]
+enum How {
+    /// By itself. Destructors see the context, and log inside it.
+    Stopped,
+    /// The same, by somebody else.
+    Dropped,
+    /// By somebody else, before its start.
+    Unbegun,
+    /// There is nothing to see to.
+    Over,
+}
+
+impl<'a> Parting<'a> {
+    /// Of a scope whose poll has come to an end.
+    #[inline(never)]
+    pub(super) fn of(state: &'a mut State, driven: &Driven) -> Self {
+        match driven {
+            Driven::Stopped(_) => Self::stopped(state),
+            _ => Self(Some((state, How::Over))),
+        }
+    }
+
+    /// Of a scope that is stopped.
+    pub(super) fn stopped(state: &'a mut State) -> Self {
+        Self::inside(state, How::Stopped)
+    }
+
+    /// Of one that is dropped by somebody else.
+    #[inline(never)]
+    pub(super) fn dropped(state: &'a mut State) -> Self {
+        match state.dropped() {
+            Dropped::Over => Self(Some((state, How::Over))),
+            // The body goes first: where that is the last of a scope, it is seen as such.
+            Dropped::Unbegun => Self(Some((state, How::Unbegun))),
+            Dropped::Running => Self::inside(state, How::Dropped),
+        }
+    }
+
+    fn inside(state: &'a mut State, how: How) -> Self {
+        state.enter(Poller::none());
+        Self(Some((state, how)))
+    }
+
+    /// The body is gone.
+    #[inline(never)]
+    pub(super) fn done(mut self) {
+        let Some((state, how)) = self.0.take() else {
+            return;
+        };
+        match how {
+            How::Over => {}
+            How::Unbegun => state.dropped_before_its_start(),
+            How::Stopped => {
+                state.leave();
+            }
+            How::Dropped => {
+                let also = state.leave();
+                state.dropped_from_outside(also.as_ref());
+            }
+        }
+    }
+}
+
+impl Drop for Parting<'_> {
+    fn drop(&mut self) {
+        let Some((state, how)) = self.0.take() else {
+            return;
+        };
+        match how {
+            How::Over | How::Unbegun => {}
+            How::Dropped => {
+                state.leave();
+            }
+            How::Stopped => {
+                state.leave();
+                state.gone(true);
+            }
+        }
+    }
+}
