@@ -1,21 +1,21 @@
 //! What a retry and a hedge cost beside `backon` and tower's hedge, as ratios within one run.
 //!
 //! Measured as in `overhead.rs`: in turns, many rounds each, the fastest round of each counts. Nothing is waited for, so that
-//! only the bookkeeping is in the figures; beside a call over a network it is small either way.
+//! only the bookkeeping is in the figures; beside a call over a network it is small either way. `-- --only OPERATION N` runs one N times, for callgrind.
 #![allow(
     missing_docs,
     clippy::pedantic,
     reason = "measures and prints; nobody calls it"
 )]
 
-use std::future::{Future, Ready, poll_fn, ready};
+use std::future::{Future, Ready, ready};
 use std::hint::black_box;
 use std::io;
-use std::pin::pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backon::{ConstantBuilder, Retryable as _};
+use deadline_benches::{Only, Table, drive, in_poll, in_task, only};
 use deadline_runtime::hedge::Hedge;
 use deadline_runtime::retry::{Backoff, Retry};
 use deadline_runtime::{Stopped, deadline};
@@ -101,73 +101,28 @@ impl Policy<u32> for Always {
     }
 }
 
-type Operation<'a> = &'a mut dyn FnMut(&mut Context<'_>);
-
-const OPERATIONS: u32 = 1_000;
-const ROUNDS: u32 = 300;
-
-fn drive<F: Future>(cx: &mut Context<'_>, future: F) -> F::Output {
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(cx) {
-            return value;
-        }
-    }
-}
-
-fn round(cx: &mut Context<'_>, operation: Operation<'_>) -> f64 {
-    let start = Instant::now();
-    for _ in 0..OPERATIONS {
-        operation(cx);
-    }
-    start.elapsed().as_nanos() as f64 / f64::from(OPERATIONS)
-}
-
-fn allocations(cx: &mut Context<'_>, operation: Operation<'_>) -> u64 {
-    operation(cx);
-    allocation_counter::measure(|| operation(cx)).count_total
-}
-
-fn row(
-    cx: &mut Context<'_>,
-    name: &str,
-    mut ours: impl FnMut(&mut Context<'_>),
-    mut theirs: impl FnMut(&mut Context<'_>),
-) {
-    let mut best = [f64::MAX; 2];
-    for _ in 0..ROUNDS {
-        best[0] = best[0].min(round(cx, &mut ours));
-        best[1] = best[1].min(round(cx, &mut theirs));
-    }
-    println!(
-        "| {name} | {:.0} ns | {:.0} ns | {:.2} | {} / {} |",
-        best[0],
-        best[1],
-        best[0] / best[1],
-        allocations(cx, &mut ours),
-        allocations(cx, &mut theirs)
-    );
-}
-
-fn rows(cx: &mut Context<'_>) {
+fn rows(table: &Table, cx: &mut Context<'_>) {
     for (failures, what) in [(0, "first success"), (2, "two failures, no wait")] {
-        row(
+        table.row(
             cx,
-            &format!("retry, {what}: `backon`"),
+            (&format!("retry, {what}: `backon`"), 1),
             |cx| drop(black_box(drive(cx, ours(RETRY, failures)))),
             |cx| drop(black_box(drive(cx, theirs(failures)))),
         );
-        row(
+        table.row(
             cx,
-            &format!("retry with a cap on each attempt, {what}: `backon`, a `timeout` each"),
+            (
+                &format!("retry, {what}, attempts capped: `backon`, a `timeout` each"),
+                1,
+            ),
             |cx| drop(black_box(drive(cx, ours(CAPPED, failures)))),
             |cx| drop(black_box(drive(cx, theirs_capped(failures)))),
         );
     }
     let mut hedge = tower::hedge::Hedge::new(Answers, Always, 10, 0.95, LONG);
-    row(
+    table.row(
         cx,
-        "hedge, not fired: tower's",
+        ("hedge, not fired: tower's", 1),
         |cx| {
             drop(black_box(drive(
                 cx,
@@ -181,22 +136,37 @@ fn rows(cx: &mut Context<'_>) {
 /// Inside a function with a deadline, as in a request.
 #[deadline(budget = "10m")]
 async fn all() -> Result<(), Stopped> {
-    println!("| operation: yardstick | deadline | yardstick | ratio | allocations |");
-    println!("|---|---|---|---|---|");
-    poll_fn(|cx| {
-        rows(cx);
-        Poll::Ready(())
-    })
-    .await;
+    let table = Table {
+        rounds: 2_000,
+        operations: 300,
+        allocations: |operation| allocation_counter::measure(operation).count_total,
+    };
+    table.head();
+    in_poll(|cx| rows(&table, cx)).await;
+    Ok(())
+}
+
+fn repeat(cx: &mut Context<'_>, only: &Only) {
+    for _ in 0..only.times {
+        match only.operation.as_str() {
+            "retry" => drop(black_box(drive(cx, ours(RETRY, 2)))),
+            "backon" => drop(black_box(drive(cx, theirs(2)))),
+            operation => panic!("no operation {operation}"),
+        }
+    }
+}
+
+/// For callgrind.
+#[deadline(budget = "10m")]
+async fn repeated(only: Only) -> Result<(), Stopped> {
+    in_poll(|cx| repeat(cx, &only)).await;
     Ok(())
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime");
-    let done = runtime.block_on(async { tokio::spawn(all()).await });
-    done.expect("the task runs to its end")
-        .expect("ten minutes are enough");
+    match only() {
+        Some(only) => in_task(repeated(only)),
+        None => in_task(all()),
+    }
+    .expect("ten minutes are enough");
 }

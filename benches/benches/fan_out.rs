@@ -3,6 +3,7 @@
 //! As in `overhead.rs`: in turns, many rounds each, the fastest round of each counts. Each operation runs ten branches to
 //! their end inside a task of a current-thread runtime, so what wakes and schedules them is part of it. Neither yardstick
 //! has a deadline, a cut-off, a cause or a partial answer; the last row adds the timeouts that come nearest.
+//! `-- --only OPERATION N` runs one N times, for callgrind.
 #![allow(
     missing_docs,
     clippy::pedantic,
@@ -13,14 +14,15 @@ use std::future::Future;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use deadline_benches::{Only, in_task, only};
 use deadline_runtime::fan_out::{fan_out_all, optional, required};
 use deadline_runtime::{Budget, Context, Group, Stopped};
 use tokio::task::{JoinSet, yield_now};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 const BRANCHES: u64 = 10;
-const OPERATIONS: u32 = 100;
-const ROUNDS: u32 = 60;
+const OPERATIONS: u32 = 20;
+const ROUNDS: u32 = 600;
 
 /// Pending so many times, woken by the scheduler.
 async fn work(pends: u32, value: u64) -> Result<u64, Stopped> {
@@ -75,6 +77,19 @@ async fn grouped(pends: u32) -> u64 {
     sum
 }
 
+/// Ten tasks in the scope of the running request, joined by their handles.
+async fn in_scope(pends: u32) -> u64 {
+    let cx = Context::current();
+    let tasks: Vec<_> = (0..BRANCHES)
+        .map(|at| cx.spawn(move |_cx| work(pends, at)))
+        .collect();
+    let mut sum = 0;
+    for task in tasks {
+        sum += task.await.ok().and_then(Result::ok).unwrap_or_default();
+    }
+    sum
+}
+
 async fn joined_with_timeouts(pends: u32) -> u64 {
     let branches = (0..BRANCHES).map(|at| tokio::time::timeout(LONG, work(pends, at)));
     let values = futures::future::join_all(branches).await;
@@ -120,20 +135,36 @@ async fn rows() {
             spawned,
         )
         .await;
+        let name = format!("{what}, `Context::spawn`: `JoinSet`");
+        row(&name, pends, in_scope, spawned).await;
         let name = format!("{what}, a cut-off each: `join_all` of a `timeout` each");
         row(&name, pends, ours_cut_off, joined_with_timeouts).await;
     }
 }
 
+async fn repeat(only: Only) {
+    for _ in 0..only.times {
+        black_box(match only.operation.as_str() {
+            "fan-out-ready" => ours(black_box(0)).await,
+            "fan-out-pend" => ours(black_box(1)).await,
+            "cut-off" => ours_cut_off(black_box(1)).await,
+            "group" => grouped(black_box(1)).await,
+            "spawn" => in_scope(black_box(1)).await,
+            "join-set" => spawned(black_box(1)).await,
+            "timeouts" => joined_with_timeouts(black_box(1)).await,
+            "join-all-ready" => joined(black_box(0)).await,
+            "join-all-pend" => joined(black_box(1)).await,
+            operation => panic!("no operation {operation}"),
+        });
+    }
+}
+
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime");
     // In a task and under a deadline, as a request is.
-    runtime.block_on(async {
-        let request = Context::root("request", Budget::new(LONG));
-        let ran = tokio::spawn(request.run(rows())).await;
-        let _ = ran.expect("the task runs to its end");
-    });
+    let request = Context::root("request", Budget::new(LONG));
+    let stopped = match only() {
+        Some(only) => in_task(request.run(repeat(only))).is_err(),
+        None => in_task(request.run(rows())).is_err(),
+    };
+    assert!(!stopped, "the deadline is long enough");
 }

@@ -1,7 +1,8 @@
 //! What the server layer costs a request of an axum service that is called in process.
 //!
-//! `cargo bench -p deadline-benches --bench layer` prints time; `-- --only LAYER N` runs N requests and nothing else, for
-//! callgrind: the difference of two runs is exact.
+//! `cargo bench -p deadline-benches --bench layer` prints time and requests a second; `-- --only LAYER N` runs N requests and
+//! nothing else, for callgrind: the difference of two runs is exact. `no-op-bare` and `deadline-bare` are the same layers with
+//! requests that come without a header.
 #![allow(
     missing_docs,
     clippy::pedantic,
@@ -19,18 +20,39 @@ use axum::error_handling::HandleErrorLayer;
 use axum::http::{Request, StatusCode};
 use axum::routing::get;
 use deadline_benches::{Operation, drive, fastest, runtime};
-use deadline_runtime::http::{DeadlineLayer, Policy};
+use deadline_runtime::admission::Admission;
+use deadline_runtime::http::{AdmissionLayer, DeadlineLayer, Policy};
 use tower::{Service as _, ServiceBuilder};
 use tower_http::timeout::TimeoutLayer;
 
 const LONG: Duration = Duration::from_secs(5);
-const LAYERS: [&str; 5] = ["none", "no-op", "tower-http", "tower", "deadline"];
+
+/// The layers by the name for `--only`, whether their requests bring a timeout, and what they are called in the table.
+const LAYERS: [(&str, bool, &str); 8] = [
+    ("none", true, "none"),
+    ("no-op", true, "a layer that does nothing"),
+    ("no-op-bare", false, "the same, no header"),
+    ("tower-http", true, "tower-http `TimeoutLayer`"),
+    (
+        "tower",
+        true,
+        "tower `timeout` + `load_shed` + `concurrency_limit`",
+    ),
+    ("deadline-bare", false, "`DeadlineLayer`, no header"),
+    ("deadline", true, "`DeadlineLayer`, header"),
+    (
+        "admission",
+        true,
+        "`DeadlineLayer` and `AdmissionLayer`, header",
+    ),
+];
 
 fn service(layer: &str) -> Router {
     let router = Router::new().route("/", get(async || "answer"));
+    let deadline = DeadlineLayer::new("GET /", Policy::new().max(LONG).report(false));
     match layer {
         "none" => router,
-        "no-op" => router.layer(tower::layer::util::Identity::new()),
+        "no-op" | "no-op-bare" => router.layer(tower::layer::util::Identity::new()),
         "tower-http" => router.layer(TimeoutLayer::with_status_code(
             StatusCode::GATEWAY_TIMEOUT,
             LONG,
@@ -44,12 +66,21 @@ fn service(layer: &str) -> Router {
                 .concurrency_limit(100)
                 .timeout(LONG),
         ),
-        "deadline" => router.layer(DeadlineLayer::new(
-            "GET /",
-            Policy::new().max(LONG).report(false),
-        )),
+        "deadline" | "deadline-bare" => router.layer(deadline),
+        "admission" => router.layer(
+            ServiceBuilder::new()
+                .layer(deadline)
+                .layer(AdmissionLayer::new(admission())),
+        ),
         _ => panic!("no layer {layer}, there are {LAYERS:?}"),
     }
+}
+
+/// As many slots as the limit of tower's, none of which is ever waited for.
+fn admission() -> Admission {
+    Admission::builder("GET /", 100)
+        .build()
+        .expect("an admission")
 }
 
 fn request(timeout: bool) -> Request<Body> {
@@ -78,30 +109,13 @@ async fn call(service: &mut Router, request: Request<Body>) -> Option<Bytes> {
 fn rows(cx: &mut Context<'_>) {
     println!("| layer | a request | over no layer | requests a second |");
     println!("|---|---:|---:|---:|");
-    let mut services = LAYERS.map(service);
-    let mut silent = service("deadline");
-    let [none, no_op, tower_http, tower, deadline] = &mut services;
-    let run = |cx: &mut Context<'_>, service: &mut Router, timeout| {
-        drop(black_box(drive(cx, call(service, request(timeout)))));
-    };
-    let all: [Operation<'_>; 6] = [
-        &mut |cx| run(cx, none, true),
-        &mut |cx| run(cx, no_op, true),
-        &mut |cx| run(cx, tower_http, true),
-        &mut |cx| run(cx, tower, true),
-        &mut |cx| run(cx, &mut silent, false),
-        &mut |cx| run(cx, deadline, true),
-    ];
-    let names = [
-        "none",
-        "a layer that does nothing",
-        "tower-http `TimeoutLayer`",
-        "tower `timeout` + `load_shed` + `concurrency_limit`",
-        "`DeadlineLayer`, no header",
-        "`DeadlineLayer`, header",
-    ];
+    let mut services = LAYERS.map(|(layer, timeout, _)| (service(layer), timeout));
+    let mut all = services.each_mut().map(|(service, timeout)| {
+        |cx: &mut Context<'_>| drop(black_box(drive(cx, call(service, request(*timeout)))))
+    });
+    let all = all.each_mut().map(|one| one as Operation<'_>);
     let took = fastest(cx, 100, 500, all);
-    for (name, nanos) in names.iter().zip(took) {
+    for ((_, _, name), nanos) in LAYERS.iter().zip(took) {
         let over = nanos - took[0];
         println!(
             "| {name} | {nanos:.0} ns | {over:.0} ns | {:.0} |",
@@ -131,9 +145,12 @@ fn main() {
     if let (Some(layer), Some(times)) = (arguments.nth(1), arguments.next()) {
         let times: u32 = times.parse().expect("a number");
         let mut service = service(&layer);
+        let timeout = LAYERS
+            .iter()
+            .any(|(name, timeout, _)| *name == layer && *timeout);
         return in_task(move |cx| {
             for _ in 0..times {
-                drop(black_box(drive(cx, call(&mut service, request(true)))));
+                drop(black_box(drive(cx, call(&mut service, request(timeout)))));
             }
         });
     }

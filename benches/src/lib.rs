@@ -12,8 +12,12 @@
 
 mod chart;
 mod driven;
+mod only;
 mod table;
+mod task;
 
 pub use chart::{Line, draw};
 pub use driven::{Pend, drive, runtime};
+pub use only::{Only, only};
 pub use table::{Allocations, Operation, Table, fastest};
+pub use task::{in_poll, in_task};

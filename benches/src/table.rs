@@ -13,6 +13,8 @@ pub type Allocations = fn(&mut dyn FnMut()) -> u64;
 /// A table in Markdown, printed line by line.
 pub struct Table {
     pub rounds: u32,
+    /// In one round: enough that reading the clock does not count, and few enough that many rounds fit between two
+    /// interruptions.
     pub operations: u32,
     pub allocations: Allocations,
 }
@@ -32,7 +34,7 @@ impl Table {
         mut ours: impl FnMut(&mut Context<'_>),
         mut theirs: impl FnMut(&mut Context<'_>),
     ) {
-        let operations = (self.operations / parts).max(1);
+        let operations = (self.operations / parts).max(10);
         let best = fastest(
             cx,
             self.rounds,
@@ -41,9 +43,9 @@ impl Table {
         )
         .map(|nanos| nanos / f64::from(parts));
         println!(
-            "| {name} | {:.0} ns | {:.0} ns | {:.2} | {} / {} |",
-            best[0],
-            best[1],
+            "| {name} | {} | {} | {:.2} | {} / {} |",
+            nanos(best[0]),
+            nanos(best[1]),
             best[0] / best[1],
             self.count(cx, &mut ours),
             self.count(cx, &mut theirs)
@@ -54,6 +56,15 @@ impl Table {
         // Once before, so that what is kept for the thread is there.
         operation(cx);
         (self.allocations)(&mut || operation(cx))
+    }
+}
+
+/// With the digits that a ratio needs.
+fn nanos(nanos: f64) -> String {
+    if nanos < 10.0 {
+        format!("{nanos:.2} ns")
+    } else {
+        format!("{nanos:.0} ns")
     }
 }
 

@@ -218,8 +218,8 @@ async fn a_peers_stop_is_ours_once_our_own_time_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_of_a_call_names_the_function_that_made_it() {
-    const SCOPE: Spec<Millis<300>> = Spec::new("load_profile");
-    let work = Scoped::<_, Millis<300>>::new(&SCOPE, async {
+    static SCOPE: Spec<Millis<300>> = Spec::new("load_profile");
+    let work = Scoped::<_, Millis<300>>::new(SCOPE.here(), async {
         let answer = Response::builder()
             .header("x-deadline-cause", "deadline_exceeded")
             .body(())

@@ -298,8 +298,11 @@ async fn a_cancelled_request_is_answered_by_its_cause() {
 
 /// An annotated function with a budget of 50 ms whose dependency never answers.
 async fn load() -> Result<(), Stopped> {
-    const SCOPE: Spec<Millis<50>> = Spec::new("load");
-    Scoped::<_, Millis<50>>::new(&SCOPE, async { pending::<Result<(), Stopped>>().await }).await
+    static SCOPE: Spec<Millis<50>> = Spec::new("load");
+    Scoped::<_, Millis<50>>::new(SCOPE.here(), async {
+        pending::<Result<(), Stopped>>().await
+    })
+    .await
 }
 
 fn server_error() -> Answer {
@@ -470,8 +473,8 @@ async fn a_request_that_is_dropped_stops_everything_it_started() {
             .layer(service_fn(move |_| {
                 let result = result.clone();
                 async move {
-                    const SCOPE: Spec<Millis<800>> = Spec::new("child");
-                    let work = Scoped::<_, Millis<800>>::new(&SCOPE, async {
+                    static SCOPE: Spec<Millis<800>> = Spec::new("child");
+                    let work = Scoped::<_, Millis<800>>::new(SCOPE.here(), async {
                         pending::<Result<(), Stopped>>().await
                     });
                     tokio::spawn(async move {

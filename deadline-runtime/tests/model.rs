@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use common::ms;
 use common::rt::{Scoped, Spec, gate_later, uncounted};
-use deadline_runtime::{Budget, Cause, Context, Figure, Millis, Percent, Stopped, Unbudgeted};
+use deadline_runtime::{
+    Budget, Cause, Context, Figure, Millis, Overrides, Percent, Stopped, Unbudgeted,
+};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -203,7 +205,7 @@ impl Scope {
             .reserve(self.reserve)
             .min(self.min);
         let spec: &'static Spec<B> = Box::leak(Box::new(spec));
-        Box::pin(Scoped::<_, B>::new(spec, self.body(depth)))
+        Box::pin(Scoped::<_, B>::new(spec.here(), self.body(depth)))
     }
 
     async fn body(self, depth: usize) -> Result<(), Stopped> {
@@ -251,7 +253,9 @@ impl Scope {
     }
 }
 
-fn real(scope: Scope, budget: Option<u64>, cancel: Option<u64>) -> (u64, Outcome) {
+/// A request in which nothing is out of the ordinary begins and waits on shorter paths than one in which anything is: a budget
+/// that is overridden somewhere is enough.
+fn real(scope: Scope, budget: Option<u64>, cancel: Option<u64>, plain: bool) -> (u64, Outcome) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -260,7 +264,12 @@ fn real(scope: Scope, budget: Option<u64>, cancel: Option<u64>) -> (u64, Outcome
     runtime.block_on(async move {
         let start = Instant::now();
         let budget = budget.map_or(Budget::inherited(), |budget| Budget::new(ms(budget)));
-        let cx = Context::root("request", budget);
+        let overrides = if plain { "" } else { "nothing=1s" };
+        let overrides = overrides.parse::<Overrides>().unwrap();
+        let cx = Context::builder("request")
+            .budget(budget)
+            .overrides(&overrides)
+            .build();
         if let Some(at) = cancel {
             let cx = cx.clone();
             tokio::spawn(async move {
@@ -346,7 +355,8 @@ proptest! {
             cancel: cancel.map(|at| (at, Cause::ClientCancelled)),
         };
         let expected = scope.model(0, limits, 0, 0);
-        prop_assert_eq!(real(scope, budget, cancel), expected);
+        prop_assert_eq!(real(scope.clone(), budget, cancel, true), expected.clone());
+        prop_assert_eq!(real(scope, budget, cancel, false), expected);
     }
 }
 

@@ -27,8 +27,11 @@ fn root(overrides: &Overrides) -> Context {
 
 /// Written with 450 ms, of which 100 are reserved.
 async fn load_profile() -> Result<(), Stopped> {
-    const SCOPE: Spec<Millis<450>> = Spec::new("load_profile").reserve(100);
-    Scoped::<_, Millis<450>>::new(&SCOPE, async { pending::<Result<(), Stopped>>().await }).await
+    static SCOPE: Spec<Millis<450>> = Spec::new("load_profile").reserve(100);
+    Scoped::<_, Millis<450>>::new(SCOPE.here(), async {
+        pending::<Result<(), Stopped>>().await
+    })
+    .await
 }
 
 async fn ended(overrides: &Overrides) -> (Duration, Stopped) {

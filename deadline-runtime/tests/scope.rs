@@ -20,8 +20,8 @@ fn ms(millis: u64) -> Duration {
 
 macro_rules! scoped {
     ($budget:ty, $name:literal $(. $figure:ident($value:literal))*, $body:expr) => {{
-        const SCOPE: Spec<$budget> = Spec::new($name)$(.$figure($value))*;
-        Scoped::<_, $budget>::new(&SCOPE, async move { $body })
+        static SCOPE: Spec<$budget> = Spec::new($name)$(.$figure($value))*;
+        Scoped::<_, $budget>::new(SCOPE.here(), async move { $body })
     }};
 }
 

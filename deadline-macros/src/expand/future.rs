@@ -90,12 +90,11 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     let private = scope.runtime.private(span);
     let spec = spec::scope(scope, parts.in_signature);
     let block = boxed(block, parts, span);
-    let here = match &scope.parent {
-        Some(Parent::Parameter(name)) => {
-            let at = Span::mixed_site().located_at(name.span());
-            quote_spanned!(at=> #spec.under(&#name))
-        }
-        _ => quote_spanned!(span=> #spec.here()),
+    let here = if let Some(Parent::Parameter(name)) = &scope.parent {
+        let at = Span::mixed_site().located_at(name.span());
+        quote_spanned!(at=> #spec.under(&#name))
+    } else {
+        quote_spanned!(span=> #spec.here())
     };
     let holds = holds(scope, never);
     let (method, plain, end) = match &scope.fallback {

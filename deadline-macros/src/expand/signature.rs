@@ -42,14 +42,14 @@ pub(super) fn return_the_future(sig: &mut Signature, scope: &Scope) {
 /// copied, twice, with the room for everything that it will ever await. A build that is debugged does without, because
 /// there it would only be compiled more often.
 pub(super) fn make_in_place(item: &mut ItemFn) {
-    let refused = [
+    let others = [
         "inline",
         "target_feature",
         "no_mangle",
         "export_name",
         "unsafe",
     ];
-    let refuses = |attr: &Attribute| refused.iter().any(|name| attr.path().is_ident(name));
+    let refuses = |attr: &Attribute| others.iter().any(|name| attr.path().is_ident(name));
     if !item.attrs.iter().any(refuses) {
         item.attrs
             .push(parse_quote!(#[cfg_attr(not(debug_assertions), inline(always))]));

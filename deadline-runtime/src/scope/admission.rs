@@ -7,7 +7,7 @@ use super::operation::Operation;
 use super::state::{Flag, State, Unenforced};
 use crate::context::Mode;
 use crate::context::current::{Frame, first_cancel};
-use crate::context::node::{Node, Seed};
+use crate::context::node::{Limits, Node, Seed};
 use crate::stop::{Cause, Limit};
 use crate::time::{Deadline, SHORTEST, nanos};
 
@@ -22,24 +22,20 @@ pub(super) struct Admission {
 
 impl State {
     /// Begins where nothing but figures has to be compared: in the task of one request, of which everything is enforced.
-    /// False where more than that has to be found out, or it may not begin; nothing is changed then.
+    /// `None` where more than that has to be found out, or it may not begin; nothing is changed then.
     #[inline(always)]
-    pub(super) fn admit_plainly(&mut self, outer: Option<&mut Frame>) -> bool {
-        let Some(operation) = self.operation else {
-            return false;
-        };
-        let Some(needs) = operation.plainly else {
-            return false;
-        };
+    pub(super) fn admit_plainly(&mut self, outer: Option<&mut Frame>) -> Option<Limits> {
+        let operation = self.operation?;
+        let needs = operation.plainly?;
         if !self.flags.is_empty() {
-            return false;
+            return None;
         }
         let (inherited, owner, depth) = match (&self.node, outer) {
             (None, None) => (None, None, 0),
             (Some(own), Some(outer)) if own.plain && outer.is_just(own) => {
                 (outer.limits.soft, outer.owner, outer.depth)
             }
-            _ => return false,
+            _ => return None,
         };
         let now = Deadline::now();
         let own = operation.figures.cap.map(|cap| now.later(cap));
@@ -47,10 +43,10 @@ impl State {
             (Some(own), Some(inherited)) if own < inherited => (own, true),
             (_, Some(inherited)) => (inherited, false),
             (Some(own), None) => (own, self.node.is_some()),
-            (None, None) => return false,
+            (None, None) => return None,
         };
         if hard.is_within(needs, now) {
-            return false;
+            return None;
         }
         self.owner = if inherited == Some(hard) && !binds {
             owner
@@ -63,7 +59,7 @@ impl State {
         }
         self.hard = Some(hard);
         self.started = Some(now);
-        true
+        Some(Limits::of(self.hard, operation.figures.kept))
     }
 
     /// Finds out what holds for this run, and whether it may begin.

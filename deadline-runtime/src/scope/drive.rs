@@ -43,7 +43,7 @@ impl State {
             }
             let running = Running::begun(self);
             if body(cx) {
-                drop(running);
+                running.done();
                 self.completed();
                 if self.has_tasks() {
                     return Driven::Attached;

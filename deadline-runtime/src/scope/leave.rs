@@ -130,7 +130,10 @@ impl<T> Hold<T> for HandedOut {
 impl Leave {
     #[inline(never)]
     fn new(mut state: State, stopped: bool) -> Self {
-        let close = Close::of(state.attends_to(), state.cause_for_tasks());
+        let close = Close::of(
+            state.attends_to().map(Option::<&_>::cloned),
+            state.cause_for_tasks(),
+        );
         state.leave_until(close.due());
         Self {
             state,
@@ -213,11 +216,11 @@ impl State {
     #[inline(never)]
     fn finds_tasks(&self) -> bool {
         let mut nodes = self.attends_to().into_iter().flatten();
-        self.mode().enforces() && nodes.any(|node| node.is_waited_for())
+        nodes.any(|node| node.is_waited_for()) && self.mode().enforces()
     }
 
     /// The nodes whose tasks and hooks are this scope's: its own, and the one made by hand that it runs under.
-    pub(super) fn attends_to(&self) -> [Option<Arc<Node>>; 2] {
+    pub(super) fn attends_to(&self) -> [Option<&Arc<Node>>; 2] {
         let own = self
             .node
             .as_ref()
@@ -229,7 +232,7 @@ impl State {
         let by_hand = by_hand.filter(|_| self.flags.has(Flag::Attends));
         // Of several runs under one context the last one sees to it.
         let by_hand = by_hand.filter(|node| node.is_run_once());
-        [own.cloned(), by_hand.cloned()]
+        [own, by_hand]
     }
 
     /// Why the tasks of this scope end.
@@ -302,12 +305,12 @@ impl State {
         self.over();
         let cause = self.cause_for_tasks();
         let stopped = stopped || self.stop_came_through();
-        if let Some(own) = self.node.clone() {
+        if let Some(own) = &self.node {
             let by_hand = if self.flags.has(Flag::OwnsNode) {
                 own.left(cause, stopped);
-                own.parent().cloned()
+                own.parent()
             } else {
-                Some(own.clone())
+                Some(own)
             };
             if let (true, Some(node)) = (self.flags.has(Flag::Attends), by_hand) {
                 node.left(cause, stopped);

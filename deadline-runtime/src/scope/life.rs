@@ -23,8 +23,9 @@ use std::task::{self, Poll, Waker};
 use super::outcome;
 use super::pending::Wake;
 use super::state::{Flag, Phase, State, Unenforced};
+use crate::context::Mode;
 use crate::context::current::{self, Frame, FrameId, Poller, Seen, Stack, first_cancel};
-use crate::context::node::Node;
+use crate::context::node::{Limits, Node};
 use crate::stop::{Cause, Phase as StopPhase, Stopped};
 use crate::time::Deadline;
 
@@ -72,21 +73,33 @@ impl<'a> Running<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn pending(mut self, cx: &mut task::Context<'_>) -> Next {
-        match self.0.take() {
+        let state = self.0.take();
+        // Nothing is left to be dropped, which would be found out at every poll.
+        std::mem::forget(self);
+        match state {
             Some(state) => state.pending(cx),
             None => Next::Wait,
+        }
+    }
+
+    /// There is a value.
+    #[inline(always)]
+    pub(super) fn done(mut self) {
+        let state = self.0.take();
+        std::mem::forget(self);
+        if let Some(state) = state
+            && !state.leave_plainly()
+        {
+            state.leave();
         }
     }
 }
 
 impl Drop for Running<'_> {
-    #[inline]
     fn drop(&mut self) {
-        if let Some(state) = self.0.take()
-            && !state.leave_plainly()
-        {
+        if let Some(state) = self.0.take() {
             state.leave();
         }
     }
@@ -125,23 +138,29 @@ impl State {
     pub(super) fn enter(&mut self, poller: Poller) {
         self.on_stack(|state, stack| {
             let also = state.meet(stack.running(poller.task));
-            state.push(stack, poller, also);
+            state.push(stack, poller, also, (state.limits(), state.mode()));
         });
     }
 
     #[inline]
-    fn push(&mut self, stack: &mut Stack, poller: Poller, also: Option<Arc<Node>>) {
+    fn push(
+        &mut self,
+        stack: &mut Stack,
+        poller: Poller,
+        also: Option<Arc<Node>>,
+        (limits, mode): (Limits, Mode),
+    ) {
         let id = FrameId::of(self);
         let frame = stack.push();
         frame.also = also;
-        frame.limits = self.limits();
+        frame.limits = limits;
         frame.operation = self.operation;
         frame.owner = self.owner;
         frame.binds = self.flags.has(Flag::Binds);
         frame.owns_node = self.flags.has(Flag::OwnsNode);
         frame.depth = self.depth;
         frame.started = self.started;
-        frame.mode = self.mode();
+        frame.mode = mode;
         frame.poller = poller;
         frame.id = id;
         frame.stop = self.cause;
@@ -176,18 +195,16 @@ impl State {
     fn begin_plainly(&mut self, poller: Poller) -> bool {
         let begun = current::visit(|stack| {
             let outer = stack.running(poller.task);
-            let begins = match self.phase {
-                Phase::Created => self.admit_plainly(outer),
-                Phase::Running => self.is_just_inside(outer),
-                _ => false,
+            let holds = match self.phase {
+                Phase::Created => (self.admit_plainly(outer)?, Mode::Enforce),
+                Phase::Running if self.is_just_inside(outer) => (self.limits(), self.mode()),
+                _ => return None,
             };
-            if begins {
-                self.phase = Phase::Running;
-                self.push(stack, poller, None);
-            }
-            begins
+            self.phase = Phase::Running;
+            self.push(stack, poller, None, holds);
+            Some(())
         });
-        begun == Some(true)
+        begun.flatten().is_some()
     }
 
     /// Whether the scope around this one is of the same request, and there is no other.
@@ -243,7 +260,12 @@ impl State {
                 None if !admission.unbounded => {
                     state.phase = Phase::Running;
                     state.begun();
-                    state.push(stack, poller, admission.also);
+                    state.push(
+                        stack,
+                        poller,
+                        admission.also,
+                        (state.limits(), state.mode()),
+                    );
                     Ok(())
                 }
                 refusal => Err((refusal, admission.unbounded)),
@@ -288,28 +310,8 @@ impl State {
     /// The body is pending: takes the frame off, and goes on waiting or moves towards the end.
     #[inline(never)]
     fn pending(&mut self, cx: &mut task::Context<'_>) -> Next {
-        match current::visit(|stack| self.pend_plainly(stack)).flatten() {
-            Some(None) => Next::Wait,
-            Some(Some(wake)) => {
-                self.arm(&wake, cx);
-                Next::Wait
-            }
-            None => self.pending_otherwise(cx),
-        }
-    }
-
-    #[inline(never)]
-    fn pending_otherwise(&mut self, cx: &mut task::Context<'_>) -> Next {
-        let turn = self.on_stack(|state, stack| {
-            let Some((frame, outer)) = stack.top(FrameId::of(state)) else {
-                return state.turn(&mut Frame::of(None), None);
-            };
-            state.take_back(frame);
-            let turn = state.turn(frame, outer);
-            stack.pop();
-            turn
-        });
-        match turn {
+        let turn = current::visit(|stack| self.pend_plainly(stack)).flatten();
+        match turn.unwrap_or_else(|| self.pend()) {
             Turn::Wait(wake) => {
                 if let Some(wake) = wake {
                     self.arm(&wake, cx);
@@ -319,6 +321,19 @@ impl State {
             Turn::Again => Next::Again,
             Turn::End { now, at } => Next::End(self.stop(now, at)),
         }
+    }
+
+    #[inline(never)]
+    fn pend(&mut self) -> Turn {
+        self.on_stack(|state, stack| {
+            let Some((frame, outer)) = stack.top(FrameId::of(state)) else {
+                return state.turn(&mut Frame::of(None), None);
+            };
+            state.take_back(frame);
+            let turn = state.turn(frame, outer);
+            stack.pop();
+            turn
+        })
     }
 
     fn turn(&mut self, frame: &mut Frame, mut outer: Option<&mut Frame>) -> Turn {
@@ -437,8 +452,13 @@ impl State {
         stopped
     }
 
+    #[inline]
     pub(super) fn completed(&mut self) {
-        self.end(outcome::Ended::Value);
+        if outcome::is_noted(self) {
+            self.end(outcome::Ended::Value);
+        } else {
+            self.over();
+        }
     }
 
     /// The body was dropped by somebody else: what was known to be the cause is the cause, else `abandoned`.
@@ -485,6 +505,7 @@ impl State {
     }
 
     /// Nothing holds here and nothing is waited for any more.
+    #[inline]
     pub(super) fn over(&mut self) {
         self.phase = Phase::Ended;
         if self.flags.has(Flag::Told) {

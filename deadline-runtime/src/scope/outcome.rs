@@ -41,14 +41,20 @@ pub(super) fn record(state: &State, ended: Ended<'_>) {
     {
         node.note_stop(stopped);
     }
+    if is_noted(state) {
+        write_down(state, ended);
+    }
+}
+
+/// Whether anybody might want to know how a scope ended.
+#[inline]
+pub(super) fn is_noted(state: &State) -> bool {
     let least = if state.depth == 0 {
         LevelFilter::INFO
     } else {
         LevelFilter::DEBUG
     };
-    if LevelFilter::current() >= least || node.is_some_and(|node| node.reports) {
-        write_down(state, ended);
-    }
+    LevelFilter::current() >= least || state.node.as_ref().is_some_and(|node| node.reports)
 }
 
 /// The clock is read only if somebody listens.

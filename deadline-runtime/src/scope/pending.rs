@@ -47,9 +47,9 @@ impl State {
     /// Goes on waiting where it has but to be woken in time: there is no stop, and nothing inside holds or yields. `None` where
     /// more than that has to be seen to, and nothing has been done.
     #[inline(always)]
-    pub(super) fn pend_plainly(&mut self, stack: &mut Stack) -> Option<Option<Wake>> {
+    pub(super) fn pend_plainly(&mut self, frames: &mut Stack) -> Option<Turn> {
         const OTHER: [Flag; 3] = [Flag::Shield, Flag::Told, Flag::Always];
-        let (frame, outer) = stack.top_two(FrameId::of(self))?;
+        let (frame, outer) = frames.top_two(FrameId::of(self))?;
         if self.phase != Phase::Running
             || frame.mode != Mode::Enforce
             || self.flags.any(Flags::of(OTHER))
@@ -101,8 +101,8 @@ impl State {
             }
         };
         self.take_back(frame);
-        stack.pop_emptied();
-        Some(wake)
+        frames.pop_emptied();
+        Some(Turn::Wait(wake))
     }
 
     /// Sees to it that the task is woken at `own` at the latest and by a cancel, and tells the outer scope what it

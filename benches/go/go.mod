@@ -1,0 +1,3 @@
+module deadline/benches
+
+go 1.19
