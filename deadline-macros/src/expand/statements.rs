@@ -10,7 +10,9 @@ use crate::parse::statements::Placed;
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::visit_mut::VisitMut as _;
-use syn::{Attribute, Block, Expr, ExprBlock, ExprMacro, Label, Local, Stmt, StmtMacro, Token, token};
+use syn::{
+    Attribute, Block, Expr, ExprBlock, ExprMacro, Label, Local, Stmt, StmtMacro, Token, token,
+};
 
 // Input:   #[budget("250ms")] let orders = recent(user).await?;
 // Output:  let limit = Limit::start(SPEC);

@@ -37,16 +37,13 @@ fn function(input: ParseStream) -> syn::Result<Item> {
     let inside;
     let brace_token = syn::braced!(inside in input);
     let ahead = inside.fork();
-    let stmts = match body(&ahead) {
-        Ok((inner, stmts)) => {
-            inside.advance_to(&ahead);
-            attrs.extend(inner);
-            stmts
-        }
-        Err(_) => {
-            inside.parse::<TokenStream>()?;
-            vec![Stmt::Expr(Expr::Verbatim(braces(&whole)?), None)]
-        }
+    let stmts = if let Ok((inner, stmts)) = body(&ahead) {
+        inside.advance_to(&ahead);
+        attrs.extend(inner);
+        stmts
+    } else {
+        inside.parse::<TokenStream>()?;
+        vec![Stmt::Expr(Expr::Verbatim(braces(&whole)?), None)]
     };
     let block = Box::new(Block { brace_token, stmts });
     Ok(Item::Function(Box::new(ItemFn {
