@@ -84,8 +84,9 @@
 //! # Features
 //!
 //! `http` (tower layers for servers and clients, gRPC included), `axum`, `reqwest`, `reqwest-middleware`, `tonic`, `serve`, `retry`, `stream`,
-//! `sqlx-postgres` and `tokio-postgres` (module `data`: transactions whose limits the server knows, commits of known outcome), `sqlite` (the same for an embedded database), and `test-util`. Without any of them this crate depends on
-//! tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
+//! `sqlx-postgres` and `tokio-postgres` (module `data`: transactions whose limits the server knows, commits of known outcome), `sqlite` (the same for an embedded database), `fast-clock` (below), and `test-util`.
+//! Without any of them this crate depends on tokio (`rt`, `sync`, `time`), tracing, pin-project-lite and slab.
+#![doc = include_str!("time/clock/chapter.md")]
 #![doc = include_str!("fits/chapter.md")]
 #![doc = include_str!("tasks/chapter.md")]
 #![allow(

@@ -112,12 +112,13 @@ impl Enter {
     fn ask(&mut self) -> Result<Option<Slot>, Refused> {
         let shared = self.admission.shared();
         count(&shared.counts.came);
-        if let Some(cause) = self.context.cause() {
+        let now = Deadline::now();
+        if let Some(cause) = self.context.cause_by(|| now) {
             count(&shared.counts.left);
             return Err(self.stopped(cause));
         }
         self.admission.estimate().came();
-        if let Some(slot) = self.admission.take(&self.context) {
+        if let Some(slot) = self.admission.take(&self.context, now) {
             count(&shared.counts.admitted);
             return Ok(Some(slot));
         }
@@ -180,7 +181,7 @@ impl Enter {
             (Ok(Some(permit)), _) => {
                 line.decided = true;
                 count(&counts.admitted);
-                Ok(self.admission.slot(permit, &self.context))
+                Ok(self.admission.slot(permit, &self.context, Deadline::now()))
             }
             // It leaves the line, and counts as one who has left.
             (_, Some(cause)) => Err(self.stopped(cause)),

@@ -15,6 +15,7 @@ use super::slot::Slot;
 use super::stats::{AdmissionStats, Counts};
 use crate::context::Context;
 use crate::stop::Limit;
+use crate::time::Deadline;
 
 /// A number of slots, and the line in front of them. Cheap to clone; every clone is the same admission.
 ///
@@ -113,7 +114,7 @@ impl Admission {
     /// that comes first.
     #[track_caller]
     pub fn enter(&self) -> Enter {
-        Enter::new(self.clone(), Context::current(), Location::caller())
+        Enter::new(self.clone(), Context::seen(), Location::caller())
     }
 
     /// What it holds and what it has done.
@@ -141,13 +142,18 @@ impl Admission {
     }
 
     /// A slot, if one is free and nobody waits for it.
-    pub(super) fn take(&self, context: &Context) -> Option<Slot> {
+    pub(super) fn take(&self, context: &Context, now: Deadline) -> Option<Slot> {
         let permit = self.0.free.clone().try_acquire_owned().ok()?;
-        Some(self.slot(permit, context))
+        Some(self.slot(permit, context, now))
     }
 
-    pub(super) fn slot(&self, permit: OwnedSemaphorePermit, context: &Context) -> Slot {
-        Slot::new(self.clone(), permit, context)
+    pub(super) fn slot(
+        &self,
+        permit: OwnedSemaphorePermit,
+        context: &Context,
+        now: Deadline,
+    ) -> Slot {
+        Slot::new(self.clone(), permit, context, now)
     }
 }
 

@@ -31,10 +31,11 @@ impl Slot {
         admission: Admission,
         permit: OwnedSemaphorePermit,
         context: &Context,
+        since: Deadline,
     ) -> Self {
         let taken = Arc::new(Taken {
             admission,
-            since: Deadline::now(),
+            since,
             context: context.clone(),
             _permit: permit,
         });
@@ -49,8 +50,9 @@ impl Slot {
 impl Drop for Taken {
     fn drop(&mut self) {
         // What was cut short says nothing about how long it takes.
-        if self.context.cause().is_none() {
-            let held = Deadline::now().since(self.since);
+        let now = Deadline::now();
+        if self.context.cause_by(|| now).is_none() {
+            let held = now.since(self.since);
             self.admission.estimate().came_back(held);
         }
     }

@@ -255,6 +255,27 @@ pub(crate) fn enter(frame: Frame) -> Entered {
     Entered(id.unwrap_or(FrameId::NONE))
 }
 
+/// The same with the frame of a context, filled in where it lies: bodies are polled in one.
+pub(crate) fn enter_context(node: Option<&Arc<Node>>) -> Entered {
+    let task = tokio::task::try_id();
+    let id = visit(|stack| {
+        stack.entered = stack.entered.wrapping_add(1).max(1);
+        let id = FrameId {
+            turn: stack.entered,
+            ..FrameId::of(stack)
+        };
+        let frame = stack.push();
+        frame.id = id;
+        frame.poller = Poller {
+            task,
+            waker: (0, 0),
+        };
+        frame.be_of(node);
+        id
+    });
+    Entered(id.unwrap_or(FrameId::NONE))
+}
+
 impl Drop for Entered {
     fn drop(&mut self) {
         let _ = visit(|stack| {
@@ -372,6 +393,31 @@ impl Frame {
         }
     }
 
+    /// Becomes what [`of`](Self::of) makes, but for who polls and whose it is.
+    #[inline]
+    fn be_of(&mut self, node: Option<&Arc<Node>>) {
+        self.owner = None;
+        self.operation = None;
+        self.owns_node = true;
+        self.stop = None;
+        self.deliveries = 0;
+        self.seen = Seen::default();
+        if let Some(node) = node {
+            self.limits = node.limits;
+            self.binds = node.own;
+            self.depth = node.depth;
+            self.started = Some(node.started);
+            self.mode = node.mode;
+            self.node = Some(node.clone());
+        } else {
+            self.limits = Limits::default();
+            self.binds = false;
+            self.depth = 0;
+            self.started = None;
+            self.mode = Mode::Enforce;
+        }
+    }
+
     /// The scopes of this frame's task down to it, outermost first.
     pub(crate) fn path(&self, below: &Below<'_>) -> Vec<PathEntry> {
         let same = |frame: &&Frame| frame.poller.task == self.poller.task;
@@ -461,6 +507,14 @@ impl Frame {
         self.node.as_ref()
     }
 
+    /// Whether all that is known of this frame stands in `node`.
+    pub(crate) fn is_as(&self, node: &Node) -> bool {
+        self.operation.is_none()
+            && self.owner.is_none()
+            && self.also.is_none()
+            && self.limits == node.limits
+    }
+
     fn seed(&self) -> Seed {
         Seed {
             operation: *self.operation(),
@@ -472,6 +526,16 @@ impl Frame {
             depth: self.depth,
             of_scope: true,
         }
+    }
+
+    /// The end of work, where nothing has stopped this scope already and that alone can.
+    #[inline(always)]
+    pub(crate) fn ends_by_clock(&self) -> Option<Deadline> {
+        let cancelled = self.node.as_ref().is_some_and(|node| node.signal.is_set());
+        if self.mode != Mode::Enforce || self.stop.is_some() || self.also.is_some() || cancelled {
+            return None;
+        }
+        self.limits.soft
     }
 
     /// Why this scope has to stop by `now`, if it has to: a cancel, or the end of its work.

@@ -216,7 +216,7 @@ impl Context {
     }
 
     fn entered(&self) -> Entered {
-        current::enter(Frame::of(self.node()))
+        current::enter_context(self.node())
     }
 
     /// Stops this context and everything below it; false if it was stopped before.
@@ -231,7 +231,33 @@ impl Context {
     /// Why this context was stopped, if it was: by a cancel, or by the clock.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
-        Frame::of(self.node()).stopped(Deadline::now)
+        self.cause_by(Deadline::now)
+    }
+
+    /// The same with the clock as it was read by the caller.
+    pub(crate) fn cause_by(&self, now: impl FnOnce() -> Deadline) -> Option<Cause> {
+        let node = self.node()?;
+        // Mostly it was not, and there is nothing to be found out.
+        if !node.mode.enforces() {
+            return None;
+        }
+        let now = match (node.signal.get(), node.limits.soft) {
+            (None, None) => return None,
+            (None, Some(soft)) => Some(now()).filter(|now| soft <= *now)?,
+            (Some((_, at)), _) => at,
+        };
+        Frame::of(Some(node)).stopped(|| now)
+    }
+
+    /// The context of the running scope, for whoever only looks at it. [`current`](Self::current) makes a node for each scope
+    /// that has none, so that it can be cancelled by itself; one that runs under a context made by hand has all of that one's.
+    pub(crate) fn seen() -> Self {
+        current::with(|frame| match &frame.node {
+            Some(node) if frame.is_as(node) => Some(node.clone()),
+            _ => frame.own_node().cloned(),
+        })
+        .flatten()
+        .map_or(Self::none(), Self::from_node)
     }
 
     /// An error if the context is stopped. Reads the clock, so that it works in code which never gives its thread

@@ -2,11 +2,12 @@
 
 pub(crate) mod current;
 mod handle;
+pub(crate) mod id;
 #[cfg(all(test, deadline_loom))]
 mod interleavings;
 mod mode;
 pub(crate) mod node;
-mod overrides;
+pub(crate) mod overrides;
 mod report;
 mod root;
 mod signal;

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use slab::Slab;
 
+use super::id::Id;
 use super::mode::Mode;
 use super::overrides::Table;
 use super::report::{Records, Report};
@@ -68,18 +69,48 @@ pub(crate) struct Node {
     closing: AtomicU64,
     /// Tasks and hooks, if there ever were any.
     pub(crate) attached: OnceLock<Box<dyn HasParts>>,
-    /// On a root, and only if there is anything to say.
-    request: OnceLock<Box<Request>>,
-    /// When the request's own scope ended; zero before.
-    ended: AtomicU64,
     /// The event of its end has been sent.
     told: AtomicBool,
-    parent: Option<Arc<Node>>,
-    /// Its key in the parent's list.
-    key: usize,
+    position: Position,
     children: Mutex<Slab<Weak<Node>>>,
     #[cfg(feature = "test-util")]
     pub(crate) trip: crate::trip::Trip,
+}
+
+/// Where a node stands in its tree.
+enum Position {
+    Root(Root),
+    Below {
+        parent: Arc<Node>,
+        /// Its key in the parent's list.
+        key: usize,
+    },
+}
+
+/// What only a root has.
+#[derive(Default)]
+struct Root {
+    /// Here, so that a request of which nothing else is said takes one allocation.
+    id: Option<Id>,
+    /// Only if there is anything to say.
+    request: OnceLock<Box<Request>>,
+    /// When the request's own scope ended; zero before.
+    ended: AtomicU64,
+}
+
+impl Root {
+    fn request(&self) -> &Request {
+        self.request.get_or_init(Box::default)
+    }
+
+    fn id(&self) -> Option<Arc<str>> {
+        match &self.id {
+            Some(Id::Text(text)) => Some(text.clone()),
+            #[cfg(feature = "http")]
+            Some(Id::Drawn(drawn)) => Some(self.request().id.get_or_init(|| drawn.text()).clone()),
+            None => self.request.get()?.id.get().cloned(),
+        }
+    }
 }
 
 /// The ends of a piece of work: `soft` where its work and its children end, `hard` where it ends itself.
@@ -110,9 +141,7 @@ impl Limits {
 /// What belongs to the request as a whole. Boxed, on its root only: contexts are many.
 #[derive(Default)]
 pub(crate) struct Request {
-    pub(crate) id: Option<Arc<str>>,
-    /// Whether scopes are recorded.
-    pub(crate) report: bool,
+    pub(crate) id: OnceLock<Arc<str>>,
     /// Budgets by operation name.
     pub(crate) overrides: Option<Arc<Table>>,
     pub(crate) records: Records,
@@ -134,7 +163,7 @@ impl Request {
     pub(crate) fn within(node: &Arc<Node>) -> Self {
         let root = node.recording_root();
         Self {
-            id: root.request_id(),
+            id: root.request_id().map_or_else(OnceLock::new, OnceLock::from),
             overrides: root.overrides().cloned(),
             within: Some(root.clone()),
             ..Self::default()
@@ -148,6 +177,15 @@ impl Request {
             ..Self::within(node)
         }
     }
+}
+
+/// What a node has from the one it is made within.
+#[derive(Clone, Copy, Default)]
+struct Inherits {
+    reports: bool,
+    overridden: bool,
+    tracked: bool,
+    attempt: u32,
 }
 
 /// What a new node is made of.
@@ -165,7 +203,36 @@ pub(crate) struct Seed {
 
 impl Node {
     pub(crate) fn root(seed: Seed, request: Option<Box<Request>>) -> Arc<Self> {
-        Arc::new(Self::build(seed, request, None, 0))
+        Self::identified(&seed, None, false, request)
+    }
+
+    /// A root with an id that lies on it, whose scopes are recorded if it `reports`.
+    #[inline]
+    pub(crate) fn identified(
+        seed: &Seed,
+        id: Option<Id>,
+        reports: bool,
+        request: Option<Box<Request>>,
+    ) -> Arc<Self> {
+        let mut inherits = Inherits {
+            reports,
+            ..Inherits::default()
+        };
+        if let Some(request) = request.as_deref() {
+            if let Some(around) = &request.within {
+                inherits = around.inherits();
+            }
+            inherits.reports |= reports;
+            inherits.overridden |= request.overrides.is_some();
+            inherits.tracked |= request.tracker.is_some();
+        }
+        let request = request.map_or_else(OnceLock::new, OnceLock::from);
+        let position = Position::Root(Root {
+            id,
+            request,
+            ended: AtomicU64::new(0),
+        });
+        Arc::new(Self::build(seed, inherits, position))
     }
 
     pub(crate) fn child(parent: &Arc<Self>, seed: Seed) -> Arc<Self> {
@@ -173,7 +240,11 @@ impl Node {
             let mut children = parent.children();
             let entry = children.vacant_entry();
             let key = entry.key();
-            let child = Arc::new(Self::build(seed, None, Some(parent.clone()), key));
+            let position = Position::Below {
+                parent: parent.clone(),
+                key,
+            };
+            let child = Arc::new(Self::build(&seed, parent.inherits(), position));
             entry.insert(Arc::downgrade(&child));
             child
         };
@@ -184,12 +255,17 @@ impl Node {
         child
     }
 
-    fn build(
-        seed: Seed,
-        request: Option<Box<Request>>,
-        parent: Option<Arc<Self>>,
-        key: usize,
-    ) -> Self {
+    fn inherits(&self) -> Inherits {
+        Inherits {
+            reports: self.reports,
+            overridden: self.overridden,
+            tracked: self.tracked,
+            attempt: self.attempt.load(Ordering::Relaxed),
+        }
+    }
+
+    #[inline]
+    fn build(seed: &Seed, inherits: Inherits, position: Position) -> Self {
         let Seed {
             operation,
             limits,
@@ -199,18 +275,13 @@ impl Node {
             mode,
             depth,
             of_scope,
-        } = seed;
-        let own_request = request.as_deref();
-        let within = own_request.and_then(|request| request.within.as_ref());
-        let around = parent.as_ref().or(within);
-        let says = |what: fn(&Request) -> bool| own_request.is_some_and(what);
-        let reports = says(|request| request.report) || around.is_some_and(|node| node.reports);
-        let overridden = says(|request| request.overrides.is_some())
-            || around.is_some_and(|node| node.overridden);
-        let attempt = around.map_or(0, |node| node.attempt.load(Ordering::Relaxed));
-        let tracked =
-            says(|request| request.tracker.is_some()) || around.is_some_and(|node| node.tracked);
-        let request = request.map_or_else(OnceLock::new, OnceLock::from);
+        } = *seed;
+        let Inherits {
+            reports,
+            overridden,
+            tracked,
+            attempt,
+        } = inherits;
         Self {
             operation,
             limits,
@@ -234,11 +305,8 @@ impl Node {
             stage: std::sync::atomic::AtomicU8::new(0),
             closing: AtomicU64::new(0),
             attached: OnceLock::new(),
-            request,
-            ended: AtomicU64::new(0),
             told: AtomicBool::new(false),
-            parent,
-            key,
+            position,
             children: Mutex::default(),
             #[cfg(feature = "test-util")]
             trip: crate::trip::Trip::default(),
@@ -283,7 +351,7 @@ impl Node {
     /// Whether there is anybody who could cancel it. Only its own scope can hand a node out for the first time, and
     /// only while it is polled.
     pub(crate) fn can_be_cancelled(&self) -> bool {
-        self.parent.is_some() || self.handed_out.load(Ordering::Relaxed)
+        self.parent().is_some() || self.handed_out.load(Ordering::Relaxed)
     }
 
     fn live_children(&self) -> Vec<Arc<Self>> {
@@ -294,11 +362,17 @@ impl Node {
     }
 
     pub(crate) fn root_of(self: &Arc<Self>) -> &Arc<Self> {
+        self.at_root().0
+    }
+
+    fn at_root(self: &Arc<Self>) -> (&Arc<Self>, &Root) {
         let mut node = self;
-        while let Some(parent) = &node.parent {
-            node = parent;
+        loop {
+            match &node.position {
+                Position::Below { parent, .. } => node = parent,
+                Position::Root(root) => return (node, root),
+            }
         }
-        node
     }
 
     pub(crate) fn same_request(self: &Arc<Self>, other: &Arc<Self>) -> bool {
@@ -309,16 +383,16 @@ impl Node {
     pub(crate) fn is_within(self: &Arc<Self>, other: &Arc<Self>) -> bool {
         let mut node = self;
         while !Arc::ptr_eq(node, other) {
-            match &node.parent {
-                Some(parent) => node = parent,
-                None => return false,
+            match &node.position {
+                Position::Below { parent, .. } => node = parent,
+                Position::Root(_) => return false,
             }
         }
         true
     }
 
     pub(crate) fn overrides(self: &Arc<Self>) -> Option<&Arc<Table>> {
-        self.root_of().request.get()?.overrides.as_ref()
+        self.at_root().1.request.get()?.overrides.as_ref()
     }
 
     pub(crate) fn attempt(&self) -> Option<NonZeroU32> {
@@ -331,29 +405,28 @@ impl Node {
     }
 
     pub(crate) fn request_id(self: &Arc<Self>) -> Option<Arc<str>> {
-        self.root_of().request.get()?.id.clone()
+        self.at_root().1.id()
     }
 
     pub(crate) fn records(self: &Arc<Self>) -> &Records {
-        &self
-            .recording_root()
-            .request
-            .get_or_init(Box::default)
-            .records
+        &self.at_recording_root().1.request().records
     }
 
     pub(crate) fn recording_root(self: &Arc<Self>) -> &Arc<Self> {
-        let root = self.root_of();
-        let within = root
-            .request
-            .get()
-            .and_then(|request| request.within.as_ref());
-        within.unwrap_or(root)
+        self.at_recording_root().0
+    }
+
+    fn at_recording_root(self: &Arc<Self>) -> (&Arc<Self>, &Root) {
+        let here = self.at_root();
+        match here.1.request.get().and_then(|own| own.within.as_ref()) {
+            Some(within) => within.at_root(),
+            None => here,
+        }
     }
 
     /// What the request starts from now on takes up this slot as well.
     pub(crate) fn keep(self: &Arc<Self>, slot: &Kept) {
-        let request = self.recording_root().request.get_or_init(Box::default);
+        let request = self.at_recording_root().1.request();
         let mut slots = request.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.retain(|slot| slot.strong_count() > 0);
         slots.push(Arc::downgrade(slot));
@@ -361,7 +434,7 @@ impl Node {
 
     /// The slots that its request takes up.
     pub(crate) fn kept(self: &Arc<Self>) -> Vec<Kept> {
-        let Some(request) = self.recording_root().request.get() else {
+        let Some(request) = self.at_recording_root().1.request.get() else {
             return Vec::new();
         };
         let slots = request.slots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -369,19 +442,21 @@ impl Node {
     }
 
     pub(crate) const fn parent(&self) -> Option<&Arc<Self>> {
-        self.parent.as_ref()
+        match &self.position {
+            Position::Below { parent, .. } => Some(parent),
+            Position::Root(_) => None,
+        }
     }
 
     /// The scope that something belongs to.
     pub(crate) fn parent_name(&self) -> &'static str {
-        self.parent
-            .as_ref()
+        self.parent()
             .map_or(self.operation.name, |node| node.operation.name)
     }
 
     /// Whether it is work that a request left behind.
     pub(crate) fn is_background(self: &Arc<Self>) -> bool {
-        let request = self.root_of().request.get();
+        let request = self.at_root().1.request.get();
         request.is_some_and(|request| request.is_background)
     }
 
@@ -389,17 +464,17 @@ impl Node {
         if !self.tracked {
             return None;
         }
-        self.recording_root().request.get()?.tracker.as_ref()
+        self.at_recording_root().1.request.get()?.tracker.as_ref()
     }
 
     pub(crate) fn grace(self: &Arc<Self>) -> Duration {
-        let request = self.recording_root().request.get();
+        let request = self.at_recording_root().1.request.get();
         request.and_then(|request| request.grace).unwrap_or(GRACE)
     }
 
     /// The hooks that are due in this request.
     pub(crate) fn due(self: &Arc<Self>) -> &dyn HasQueue {
-        let request = self.recording_root().request.get_or_init(Box::default);
+        let request = self.at_recording_root().1.request();
         &**request.due.get_or_init(|| Box::<Due>::default())
     }
 
@@ -416,7 +491,7 @@ impl Node {
             if let Some(closing) = Deadline::from_bits(node.closing.load(Ordering::Acquire)) {
                 until = until.min(closing);
             }
-            next = node.parent.as_deref();
+            next = node.parent().map(|node| &**node);
         }
         until
     }
@@ -442,7 +517,7 @@ impl Node {
 
     /// The outermost scope is over, and with it the request.
     pub(crate) fn ended(self: &Arc<Self>, now: Deadline) {
-        let _ = self.root_of().ended.compare_exchange(
+        let _ = self.at_root().1.ended.compare_exchange(
             0,
             now.to_bits(),
             Ordering::Relaxed,
@@ -478,13 +553,13 @@ impl Node {
 
     /// Takes the noted stop out, so that one which is noted next is known to be of what runs next.
     pub(crate) fn take_noted(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
-        let records = &self.recording_root().request.get()?.records;
+        let records = &self.at_recording_root().1.request.get()?.records;
         records.with(|all| all.stop.take())
     }
 
     /// Puts it back, in the place of what has been noted since.
     pub(crate) fn renote(self: &Arc<Self>, noted: Option<(Brief, Deadline)>) {
-        if let Some(request) = self.recording_root().request.get() {
+        if let Some(request) = self.at_recording_root().1.request.get() {
             request.records.with(|all| all.stop = noted);
         }
     }
@@ -501,7 +576,7 @@ impl Node {
 
     /// The stop that became an error and has not been replaced by a fallback, and when it did.
     pub(crate) fn noted_stop(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
-        let records = &self.recording_root().request.get()?.records;
+        let records = &self.at_recording_root().1.request.get()?.records;
         records.with(|all| all.stop)
     }
 
@@ -524,8 +599,8 @@ impl Node {
     }
 
     pub(crate) fn report(self: &Arc<Self>) -> Report {
-        let root = self.recording_root();
-        let ended = Deadline::from_bits(root.ended.load(Ordering::Relaxed));
+        let (root, of_root) = self.at_recording_root();
+        let ended = Deadline::from_bits(of_root.ended.load(Ordering::Relaxed));
         let now = ended.unwrap_or_else(Deadline::now);
         let mut report = self.records().with(|all| Report {
             operation: root.operation.name,
@@ -546,6 +621,17 @@ impl Node {
             .scopes
             .sort_by_key(|scope| (scope.started, scope.depth));
         report
+    }
+
+    /// Lets go of its parent; returned with its key there.
+    fn parted(&mut self) -> Option<(Arc<Self>, usize)> {
+        if matches!(self.position, Position::Root(_)) {
+            return None;
+        }
+        match std::mem::replace(&mut self.position, Position::Root(Root::default())) {
+            Position::Below { parent, key } => Some((parent, key)),
+            Position::Root(_) => None,
+        }
     }
 
     fn children(&self) -> MutexGuard<'_, Slab<Weak<Self>>> {
@@ -573,18 +659,14 @@ impl Drop for Node {
     fn drop(&mut self) {
         // Ancestors that only this node kept alive go one by one, so that a long chain cannot
         // overflow the stack.
-        let mut parent = self.parent.take();
-        let mut key = self.key;
-        while let Some(node) = parent {
+        let mut above = self.parted();
+        while let Some((node, key)) = above {
             let unlinked = node.children().try_remove(key);
             drop(unlinked);
-            match Arc::into_inner(node) {
-                Some(mut last) => {
-                    parent = last.parent.take();
-                    key = last.key;
-                }
-                None => break,
-            }
+            let Some(mut last) = Arc::into_inner(node) else {
+                return;
+            };
+            above = last.parted();
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::handle::Context;
+use super::id::Id;
 use super::mode::Mode;
 use super::node::{Limits, Node, Request, Seed};
 use super::overrides::{Overrides, Table};
@@ -36,7 +37,7 @@ pub struct RootBuilder {
     started: Option<Deadline>,
     deadline: Option<Deadline>,
     mode: Mode,
-    request_id: Option<Arc<str>>,
+    request_id: Option<Id>,
     report: bool,
     overrides: Option<Arc<Table>>,
     attempt: Option<NonZeroU32>,
@@ -90,7 +91,7 @@ impl RootBuilder {
 
     /// The id that goes into events and outgoing requests.
     pub fn request_id(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.request_id = Some(id.into());
+        self.request_id = Some(Id::Text(id.into()));
         self
     }
 
@@ -130,7 +131,7 @@ impl RootBuilder {
     pub(crate) fn left_behind_by(mut self, context: &Context) -> Self {
         self.background = true;
         self.mode = context.mode();
-        self.request_id = context.request_id();
+        self.request_id = context.request_id().map(Id::Text);
         if let Some(node) = context.node() {
             self.tracker = node.tracker().cloned();
             self.grace = Some(node.grace());
@@ -163,16 +164,20 @@ impl RootBuilder {
             depth: 0,
             of_scope: false,
         };
-        let request = Request {
-            id: self.request_id,
-            report: self.report,
-            overrides: self.overrides,
-            tracker: self.tracker,
-            grace: self.grace,
-            is_background: self.background,
-            ..Request::default()
-        };
-        let node = Node::root(seed, Some(Box::new(request)));
+        let says_more = self.background
+            || self.overrides.is_some()
+            || self.tracker.is_some()
+            || self.grace.is_some();
+        let request = says_more.then(|| {
+            Box::new(Request {
+                overrides: self.overrides,
+                tracker: self.tracker,
+                grace: self.grace,
+                is_background: self.background,
+                ..Request::default()
+            })
+        });
+        let node = Node::identified(&seed, self.request_id, self.report, request);
         if let Some(attempt) = self.attempt {
             node.set_attempt(attempt);
         }

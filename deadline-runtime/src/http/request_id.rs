@@ -2,10 +2,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::http::HeaderMap;
+use ::http::{HeaderMap, HeaderValue};
 
 use super::header::REQUEST_ID;
+use crate::context::id::Drawn;
 
 /// An id goes into every event and every outgoing request: it must not be a way to fill them.
 const LONGEST: usize = 128;
@@ -13,37 +15,45 @@ const LONGEST: usize = 128;
 /// The caller's id if there is exactly one and it is fit to be repeated.
 pub(super) fn taken(headers: &HeaderMap) -> Option<Arc<str>> {
     let mut copies = headers.get_all(REQUEST_ID).iter();
-    let value = copies.next()?.as_bytes();
-    let fit = (1..=LONGEST).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
-    if !fit || copies.any(|copy| copy.as_bytes() != value) {
+    let first = copies.next()?;
+    if copies.any(|copy| copy != first) {
         return None;
     }
-    std::str::from_utf8(value).ok().map(Arc::from)
+    fit(first)
 }
 
-/// A new one: 32 hexadecimal digits.
-pub(super) fn made() -> Arc<str> {
-    // The standard library's hash keys: the operating system's randomness on each thread, and others at each call.
-    let keys = RandomState::new();
-    let mut digits = [0; 32];
-    for (half, bits) in digits.chunks_exact_mut(16).zip([0, 1]) {
-        let bits: u64 = keys.hash_one(bits);
-        half[..8].copy_from_slice(&eight_digits(bits >> 32));
-        half[8..].copy_from_slice(&eight_digits(bits & 0xffff_ffff));
+/// The id of the one header that there is.
+pub(super) fn fit(value: &HeaderValue) -> Option<Arc<str>> {
+    let value = value.as_bytes();
+    let fit = (1..=LONGEST).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
+    fit.then(|| std::str::from_utf8(value).ok().map(Arc::from))
+        .flatten()
+}
+
+/// Ids for requests that come without one.
+///
+/// Each layer counts its requests and writes the count in a way of its own: within a process none comes twice, and between
+/// processes they meet as seldom as 128 random bits do. To ask for randomness each time costs ten times as much.
+#[derive(Debug)]
+pub(super) struct Ids {
+    next: AtomicU64,
+    keys: [u64; 2],
+}
+
+impl Ids {
+    pub(super) fn new() -> Self {
+        // The standard library's hash keys: the operating system's randomness on each thread, and others at each call.
+        let random = RandomState::new();
+        Self {
+            next: AtomicU64::new(random.hash_one(0)),
+            keys: [random.hash_one(1), random.hash_one(2)],
+        }
     }
-    Arc::from(std::str::from_utf8(&digits).unwrap_or_default())
-}
 
-/// The lower half of `bits` in hexadecimal, all digits at once: most requests come without an id, and formatting costs ten
-/// times as much.
-const fn eight_digits(bits: u64) -> [u8; 8] {
-    // A digit a byte.
-    let bits = (bits | (bits << 16)) & 0x0000_ffff_0000_ffff;
-    let bits = (bits | (bits << 8)) & 0x00ff_00ff_00ff_00ff;
-    let bits = (bits | (bits << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
-    // One where it is above nine: from there it is 39 to the letters.
-    let letters = ((bits + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
-    (bits + 0x3030_3030_3030_3030 + letters * 39).to_be_bytes()
+    pub(super) fn draw(&self) -> Drawn {
+        let count = self.next.fetch_add(1, Ordering::Relaxed);
+        Drawn(self.keys.map(|key| mix(mix(count) ^ key)))
+    }
 }
 
 /// Where an id lies in 0..1000, the same in every process, so that all hops of a request make the same choice.
@@ -91,18 +101,18 @@ mod tests {
 
     #[test]
     fn made_ids_differ() {
-        let ids: HashSet<_> = (0..10_000).map(|_| made()).collect();
-        assert_eq!(ids.len(), 10_000);
-        let hexadecimal =
-            |id: &Arc<str>| id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        assert!(ids.iter().all(|id| id.len() == 32 && hexadecimal(id)));
-    }
-
-    #[test]
-    fn digits_are_those_of_formatting() {
-        for bits in [0, 0x0123_4567, 0x89ab_cdef, 0xffff_ffff, 0x90a0_9f0f] {
-            assert_eq!(eight_digits(bits), format!("{bits:08x}").as_bytes());
-        }
+        let (one, other) = (Ids::new(), Ids::new());
+        let ids: HashSet<_> = (0..10_000)
+            .flat_map(|_| [one.draw(), other.draw()])
+            .collect();
+        assert_eq!(ids.len(), 20_000);
+        let halves: HashSet<_> = ids.iter().flat_map(|id| id.0).collect();
+        assert_eq!(halves.len(), 40_000);
+        let hexadecimal = |id: Arc<str>| id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        assert!(
+            ids.iter()
+                .all(|id| id.text().len() == 32 && hexadecimal(id.text()))
+        );
     }
 
     #[test]

@@ -213,8 +213,13 @@ impl<F: Future> Future for Gate<F> {
 fn closed(location: &'static Location<'static>) -> bool {
     crate::trip::count();
     current::of_scope(|frame| {
+        // Mostly only the clock has to be looked at.
         let mut now = None;
-        let closed = frame.stopped(|| *now.insert(Deadline::now())).is_some();
+        let closed = if let Some(soft) = frame.ends_by_clock() {
+            soft <= *now.insert(Deadline::now())
+        } else {
+            frame.stopped(|| *now.insert(Deadline::now())).is_some()
+        };
         if closed {
             frame.seen.at = Some(location);
         }

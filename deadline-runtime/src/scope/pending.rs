@@ -7,7 +7,6 @@ use std::task;
 use super::driver::Driver;
 use super::life::Turn;
 use super::state::{Flag, Flags, Phase, State};
-use crate::context::Mode;
 use crate::context::current::{self, Frame, FrameId, Stack};
 use crate::context::node::Node;
 use crate::stop::Cause;
@@ -51,14 +50,9 @@ impl State {
         const OTHER: [Flag; 3] = [Flag::Shield, Flag::Told, Flag::Always];
         let (frame, outer) = frames.top_two(FrameId::of(self))?;
         if self.phase != Phase::Running
-            || frame.mode != Mode::Enforce
             || self.flags.any(Flags::of(OTHER))
-            || frame.also.is_some()
             || !frame.seen.is_plain()
         {
-            return None;
-        }
-        if frame.node.as_ref().is_some_and(|node| node.signal.is_set()) {
             return None;
         }
         let slack = match (self.operation, &frame.node) {
@@ -66,7 +60,7 @@ impl State {
             (None, Some(node)) => node.operation.figures.slack,
             (None, None) => return None,
         };
-        let end = frame.limits.soft?.later(slack).min(self.hard?);
+        let end = frame.ends_by_clock()?.later(slack).min(self.hard?);
         let now = *frame.seen.now.get_or_insert_with(Deadline::now);
         if end <= now {
             return None;

@@ -34,6 +34,7 @@ impl<F: Future> Run<F> {
     }
 
     /// Of a future that is told its context when it begins.
+    #[inline]
     pub(crate) fn later(body: F) -> Self {
         Self {
             scoped: Scoped::of(State::under(None, None), Carry, body),
@@ -83,12 +84,28 @@ impl<F: Future> Run<F> {
 
     /// As [`Context::run`](crate::Context::run), for a boundary that makes the one event of a stopped request itself.
     #[cfg(feature = "http")]
+    #[inline]
     pub(crate) fn quiet(context: Option<Arc<Node>>, body: F) -> Self {
-        let mut run = Self::new(context, false, body);
-        if let Some(state) = run.scoped.state_mut() {
-            state.flags.set(Flag::Quiet, true);
+        let mut state = by_hand(context, false);
+        state.flags.set(Flag::Quiet, true);
+        Self {
+            scoped: Scoped::of(state, Carry, body),
         }
-        run
+    }
+
+    /// The same of one that was to be told [`later`](Self::later), before its first poll: `make` finds the context in what
+    /// is run.
+    #[cfg(feature = "http")]
+    #[inline]
+    pub(crate) fn make_quiet(&mut self, make: impl FnOnce(&mut F) -> Option<Arc<Node>>) {
+        if let Some((state, body)) = self.scoped.parts_mut() {
+            let context = make(body);
+            state.flags.set(Flag::Replaces, context.is_none());
+            state.flags.set(Flag::Quiet, true);
+            if let Some(node) = context {
+                take_on(state, node);
+            }
+        }
     }
 }
 

@@ -79,6 +79,16 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
         }
     }
 
+    /// Both, while nobody has pinned it.
+    #[cfg(feature = "http")]
+    #[inline]
+    pub(super) fn parts_mut(&mut self) -> Option<(&mut State, &mut F)> {
+        let Self::Alive { state, body, .. } = self else {
+            return None;
+        };
+        Some((state, body))
+    }
+
     pub(super) fn pinned_state(self: Pin<&mut Self>) -> Option<&mut State> {
         match self.project() {
             Place::Alive { state, .. } => Some(state),

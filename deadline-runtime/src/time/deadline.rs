@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Short;
+use super::{Short, clock};
 
 /// The furthest ahead a limit may lie. Timers below us panic or wrap beyond about two years, and a
 /// request that is bounded by more than a year is not bounded.
@@ -20,8 +19,9 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// absence of a deadline is `Option::None`, never a zero and never a huge number; an instant that has
 /// passed is expired.
 ///
-/// The clock is [`tokio::time::Instant`], so that a paused clock drives everything. A machine that is
-/// suspended stops it: what crosses processes must be checked against the wall clock as well.
+/// The clock is [`tokio::time::Instant`], so that a paused clock drives everything; with the feature `fast-clock` it is the
+/// [processor's counter](crate#the-clock). A machine that is suspended stops it: what crosses processes must be checked against the
+/// wall clock as well.
 ///
 /// ```
 /// use std::time::Duration;
@@ -34,22 +34,11 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Deadline(NonZeroU64);
 
-/// Where the nanosecond count of [`Deadline`] starts: well before the first instant anybody asks for, so
-/// that a paused clock which stopped before our first call still lies after it.
-static EPOCH: LazyLock<Instant> = LazyLock::new(|| {
-    let now = Instant::now();
-    [LONGEST, LONGEST / 365, Duration::from_secs(60)]
-        .into_iter()
-        .find_map(|back| now.checked_sub(back))
-        .unwrap_or(now)
-});
-
 impl Deadline {
     /// The instant itself as a deadline. Instants too far away to count are clamped.
     #[must_use]
     pub fn at(instant: Instant) -> Self {
-        let since = instant.saturating_duration_since(*EPOCH);
-        Self(NonZeroU64::new(nanos(since)).unwrap_or(NonZeroU64::MIN))
+        Self::counted(clock::count(instant))
     }
 
     /// `duration` from now; more than a year counts as a year.
@@ -59,9 +48,11 @@ impl Deadline {
     }
 
     /// The current instant.
+    ///
+    /// With the feature `fast-clock` the first call of a process calibrates the clock, which takes less than a millisecond as a rule.
     #[must_use]
     pub fn now() -> Self {
-        Self::at(Instant::now())
+        Self::counted(clock::now())
     }
 
     /// As `now`, for destructors: a paused clock lives in a thread-local, so that the last ones of a thread have none.
@@ -69,13 +60,15 @@ impl Deadline {
         std::panic::catch_unwind(Self::now).ok()
     }
 
-    /// The same instant for tokio's timers.
+    /// The same instant for tokio's timers. With `fast-clock` it is so as the clocks stand to each other now, a few microseconds off.
     #[must_use]
     pub fn instant(self) -> Instant {
-        let since = Duration::from_nanos(self.0.get());
-        EPOCH
-            .checked_add(since)
-            .unwrap_or_else(|| Instant::now() + LONGEST)
+        clock::instant(self.0.get())
+    }
+
+    #[inline]
+    fn counted(count: u64) -> Self {
+        Self(NonZeroU64::new(count).unwrap_or(NonZeroU64::MIN))
     }
 
     /// How much is left; zero when it has passed.
@@ -111,8 +104,7 @@ impl Deadline {
     /// So many nanoseconds sooner.
     #[inline]
     pub(crate) fn sooner(self, nanos: u64) -> Self {
-        let left = self.0.get().saturating_sub(nanos);
-        Self(NonZeroU64::new(left).unwrap_or(NonZeroU64::MIN))
+        Self::counted(self.0.get().saturating_sub(nanos))
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 //! Inside a process only absolute instants ([`Deadline`]) are carried; durations appear at the edges.
 
 mod budget;
+mod clock;
 mod deadline;
 mod text;
 mod wall;
@@ -10,9 +11,7 @@ mod wall;
 pub use self::budget::Budget;
 pub(crate) use self::budget::{Figures, SHORTEST};
 pub use self::deadline::Deadline;
-#[cfg(feature = "retry")]
-pub(crate) use self::deadline::LONGEST;
-pub(crate) use self::deadline::nanos;
+pub(crate) use self::deadline::{LONGEST, nanos};
 pub(crate) use self::text::Short;
 pub use self::text::{DurationError, parse_duration};
 pub use self::wall::WallClock;

@@ -23,14 +23,15 @@ pin_project! {
     #[project = KindProj]
     enum Kind<B> {
         Services { #[pin] body: B },
-        Ours { bytes: Option<Bytes> },
+        // Boxed, because it is seldom and every answer has room for it.
+        Ours { bytes: Option<Box<Bytes>> },
     }
 }
 
 impl<B> AdmittedBody<B> {
     pub(super) fn ours(bytes: Bytes) -> Self {
         // Without a byte it has ended already, and says so with its head.
-        let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
+        let bytes = (!bytes.is_empty()).then(|| Box::new(bytes));
         Self {
             kind: Kind::Ours { bytes },
             slot: None,
@@ -75,7 +76,7 @@ impl<B: Body<Data = Bytes>> Body for AdmittedBody<B> {
                 Poll::Ready(frame)
             }
             KindProj::Ours { bytes } => {
-                Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))))
+                Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(*bytes))))
             }
         }
     }
@@ -91,7 +92,7 @@ impl<B: Body<Data = Bytes>> Body for AdmittedBody<B> {
         match &self.kind {
             Kind::Services { body } => body.size_hint(),
             Kind::Ours { bytes } => {
-                let length = bytes.as_ref().map_or(0, Bytes::len);
+                let length = bytes.as_ref().map_or(0, |bytes| bytes.len());
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
         }

@@ -63,14 +63,27 @@ where
             match this.state.as_mut().project() {
                 StateProj::Entering { enter, call, grpc } => match ready!(enter.poll_enter(cx)) {
                     Ok(slot) => {
-                        let Some((service, request)) = call.take() else {
+                        let Some((mut service, request)) = call.take() else {
                             return Poll::Pending;
                         };
-                        this.state.set(State::Readying {
-                            slot: Some(slot),
-                            service,
-                            request: Some(request),
-                        });
+                        let slot = Some(slot);
+                        // Mostly it is ready.
+                        let next = match service.poll_ready(cx)? {
+                            Poll::Ready(()) => State::Called {
+                                slot,
+                                future: service.call(request),
+                            },
+                            Poll::Pending => State::Readying {
+                                slot,
+                                service,
+                                request: Some(request),
+                            },
+                        };
+                        let waits = matches!(next, State::Readying { .. });
+                        this.state.set(next);
+                        if waits {
+                            return Poll::Pending;
+                        }
                     }
                     Err(refused) => {
                         let answer = answer(&refused, grpc.take());

@@ -60,15 +60,24 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The value of one to `most` ASCII digits. `u64::from_str` would take a sign.
+/// So many digits are a number of 64 bits, whichever they are.
+const SURE: usize = 19;
+
+/// The value of one to `most` ASCII digits, which are at most [`SURE`]. `u64::from_str` would take a sign.
+#[inline]
 fn digits(bytes: &[u8], most: usize) -> Option<u64> {
-    if bytes.is_empty() || bytes.len() > most {
+    if bytes.is_empty() || bytes.len() > most.min(SURE) {
         return None;
     }
-    bytes.iter().try_fold(0_u64, |value, byte| {
-        let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
-        value.checked_mul(10)?.checked_add(u64::from(digit))
-    })
+    let mut value = 0_u64;
+    for byte in bytes {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    Some(value)
 }
 
 const DIFFER: &str = "several copies differ";

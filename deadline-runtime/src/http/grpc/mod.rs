@@ -68,25 +68,41 @@ pub const fn code(cause: Cause) -> u16 {
     }
 }
 
+/// The content type with which a gRPC request is answered.
+#[derive(Debug, Clone)]
+pub(super) enum AnsweredAs {
+    Plain,
+    /// Boxed, because it is seldom and every request has room for it.
+    Other(Box<HeaderValue>),
+}
+
+impl AnsweredAs {
+    pub(super) fn value(&self) -> HeaderValue {
+        match self {
+            Self::Plain => HeaderValue::from_static("application/grpc"),
+            Self::Other(value) => (**value).clone(),
+        }
+    }
+}
+
 /// The content type with which a gRPC request is answered; `None` for any other request.
 pub(super) fn asked_by<B>(request: &Request<B>) -> Option<HeaderValue> {
     if request.method() != Method::POST {
         return None;
     }
-    content_type(request.headers())
+    answered_as(request.headers().get(CONTENT_TYPE)?).map(|answered| answered.value())
 }
 
 /// `application/grpc`, also with a format or a parameter behind it; gRPC-Web keeps its own.
-fn content_type(headers: &HeaderMap) -> Option<HeaderValue> {
+pub(super) fn answered_as(value: &HeaderValue) -> Option<AnsweredAs> {
     const PLAIN: &[u8] = b"application/grpc";
-    let value = headers.get(CONTENT_TYPE)?;
     let start = value.as_bytes().get(..PLAIN.len())?;
     if !start.eq_ignore_ascii_case(PLAIN) {
         return None;
     }
     match value.as_bytes().get(PLAIN.len()) {
-        None | Some(b'+' | b';') => Some(HeaderValue::from_static("application/grpc")),
-        Some(b'-') => Some(value.clone()),
+        None | Some(b'+' | b';') => Some(AnsweredAs::Plain),
+        Some(b'-') => Some(AnsweredAs::Other(Box::new(value.clone()))),
         Some(_) => None,
     }
 }

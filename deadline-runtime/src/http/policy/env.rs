@@ -274,7 +274,7 @@ mod tests {
         let policy = with("DEADLINE_MODE", "off")
             .unwrap()
             .canary(Mode::Enforce, 1_000);
-        assert_eq!(policy.mode_of("any"), Mode::Off);
+        assert_eq!(policy.mode_of(|| "any"), Mode::Off);
     }
 
     #[test]

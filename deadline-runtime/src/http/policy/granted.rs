@@ -3,12 +3,35 @@
 use std::time::Duration;
 
 use super::{Policy, Trust};
+use crate::time::nanos;
+
+/// By which header a caller says how long it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum Said {
+    Relative,
+    Grpc,
+    Connect,
+    Envoy,
+    Absolute,
+}
+
+impl Said {
+    pub(in crate::http) const fn header(self) -> &'static str {
+        match self {
+            Self::Relative => "x-request-timeout-ms",
+            Self::Grpc => "grpc-timeout",
+            Self::Connect => "connect-timeout-ms",
+            Self::Envoy => "x-envoy-expected-rq-timeout-ms",
+            Self::Absolute => "x-request-deadline",
+        }
+    }
+}
 
 /// Which limit won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum Source {
     /// What the caller said, in this header.
-    Header(&'static str),
+    Header(Said),
     Default,
     Max,
     /// A layer further out.
@@ -20,7 +43,7 @@ pub(in crate::http) enum Source {
 impl Source {
     pub(in crate::http) const fn as_str(self) -> &'static str {
         match self {
-            Self::Header(name) => name,
+            Self::Header(said) => said.header(),
             Self::Default => "default",
             Self::Max => "max",
             Self::Outer => "outer",
@@ -33,7 +56,7 @@ impl Policy {
     /// What a request is granted whose caller asks for `asked` in some header.
     pub(in crate::http) fn granted(
         &self,
-        asked: Option<(Duration, &'static str)>,
+        asked: Option<(Duration, Said)>,
         overriding: Option<Duration>,
     ) -> (Duration, Source) {
         let most = (self.max, Source::Max);
@@ -55,16 +78,20 @@ impl Policy {
     }
 
     pub(in crate::http) fn reserve_of(&self, granted: Duration) -> Duration {
-        const LEAST: Duration = Duration::from_millis(10);
-        const MOST: Duration = Duration::from_millis(100);
-        self.reserve
-            .unwrap_or_else(|| (granted / 20).clamp(LEAST, MOST).min(granted / 2))
+        const LEAST: u64 = 10_000_000;
+        const MOST: u64 = 100_000_000;
+        self.reserve.unwrap_or_else(|| {
+            let granted = nanos(granted);
+            Duration::from_nanos((granted / 20).clamp(LEAST, MOST).min(granted / 2))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const H: &str = Said::Connect.header();
 
     const fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -76,13 +103,13 @@ mod tests {
         let table = [
             (Trust::Ignore, 100, 400, "default"),
             (Trust::Ignore, 9_000, 400, "default"),
-            (Trust::ShortenOnly, 100, 100, "h"),
-            (Trust::ShortenOnly, 400, 400, "h"),
+            (Trust::ShortenOnly, 100, 100, H),
+            (Trust::ShortenOnly, 400, 400, H),
             (Trust::ShortenOnly, 900, 400, "default"),
-            (Trust::Full, 100, 100, "h"),
-            (Trust::Full, 900, 900, "h"),
+            (Trust::Full, 100, 100, H),
+            (Trust::Full, 900, 900, H),
             (Trust::Full, 9_000, 1_000, "max"),
-            (Trust::Full, 0, 0, "h"),
+            (Trust::Full, 0, 0, H),
         ];
         let of = |policy: &Policy, asked| {
             let (time, source) = policy.granted(asked, None);
@@ -90,7 +117,7 @@ mod tests {
         };
         for (trust, asked, granted, source) in table {
             let policy = policy.clone().trust(trust);
-            let asked = Some((ms(asked), "h"));
+            let asked = Some((ms(asked), Said::Connect));
             assert_eq!(of(&policy, asked), (ms(granted), source), "{trust:?}");
             assert_eq!(of(&policy, None), (ms(400), "default"));
         }
@@ -107,8 +134,11 @@ mod tests {
         };
         assert_eq!(of(None, 700), (ms(700), "override"));
         assert_eq!(of(None, 7_000), (ms(1_000), "max"));
-        assert_eq!(of(Some((ms(600), "h")), 700), (ms(600), "h"));
-        assert_eq!(of(Some((ms(800), "h")), 700), (ms(700), "override"));
+        assert_eq!(of(Some((ms(600), Said::Connect)), 700), (ms(600), H));
+        assert_eq!(
+            of(Some((ms(800), Said::Connect)), 700),
+            (ms(700), "override")
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod granted;
 mod headers;
 
 pub use self::env::PolicyError;
-pub(super) use self::granted::Source;
+pub(super) use self::granted::{Said, Source};
 pub use self::headers::HeaderSet;
 
 use std::time::Duration;
@@ -216,11 +216,13 @@ impl Policy {
         self
     }
 
-    pub(super) fn mode_of(&self, request_id: &str) -> Mode {
+    pub(super) fn mode_of<I: AsRef<str>>(&self, request_id: impl FnOnce() -> I) -> Mode {
         match self.canary {
             // The off switch is one: no share of the requests is exempt from it.
             _ if self.mode == Mode::Off => Mode::Off,
-            Some((mode, fraction)) if per_mille(request_id) < u64::from(fraction) => mode,
+            Some((mode, fraction)) if per_mille(request_id().as_ref()) < u64::from(fraction) => {
+                mode
+            }
             _ => self.mode,
         }
     }
@@ -292,12 +294,12 @@ mod tests {
     fn a_canary_is_chosen_by_the_request() {
         let policy = Policy::new().mode(Mode::Observe).canary(Mode::Enforce, 500);
         let enforced = (0..1_000)
-            .filter(|n| policy.mode_of(&format!("id-{n}")) == Mode::Enforce)
+            .filter(|n| policy.mode_of(|| format!("id-{n}")) == Mode::Enforce)
             .count();
         assert!((400..600).contains(&enforced), "{enforced}");
         let all = policy.clone().canary(Mode::Enforce, 1_000);
         let none = policy.canary(Mode::Enforce, 0);
-        assert_eq!(all.mode_of("id"), Mode::Enforce);
-        assert_eq!(none.mode_of("id"), Mode::Observe);
+        assert_eq!(all.mode_of(|| "id"), Mode::Enforce);
+        assert_eq!(none.mode_of(|| "id"), Mode::Observe);
     }
 }

@@ -9,11 +9,12 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use super::progress::{Progress, Stage};
+use super::request_body::RequestBody;
 
 pin_project! {
     pub(super) struct Call<S, B>
     where
-        S: Service<Request<B>>,
+        S: Service<Request<RequestBody<B>>>,
     {
         progress: Progress,
         #[pin]
@@ -32,11 +33,16 @@ pin_project! {
 
 impl<S, B> Call<S, B>
 where
-    S: Service<Request<B>>,
+    S: Service<Request<RequestBody<B>>>,
 {
-    pub(super) fn new(service: S, request: Request<B>, progress: Progress) -> Self {
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "a call would move the request once more"
+    )]
+    pub(super) fn new(service: S, request: Request<B>) -> Self {
         Self {
-            progress,
+            progress: Progress::default(),
             state: State::Waiting {
                 service,
                 request: Some(request),
@@ -45,9 +51,23 @@ where
     }
 }
 
+impl<S, B> Call<S, B>
+where
+    S: Service<Request<RequestBody<B>>>,
+{
+    /// The request that waits, and where its progress is written.
+    #[inline]
+    pub(super) fn waiting(&mut self) -> Option<(&mut Request<B>, &mut Progress)> {
+        match &mut self.state {
+            State::Waiting { request, .. } => Some((request.as_mut()?, &mut self.progress)),
+            State::Called { .. } => None,
+        }
+    }
+}
+
 impl<S, B> Future for Call<S, B>
 where
-    S: Service<Request<B>>,
+    S: Service<Request<RequestBody<B>>>,
 {
     type Output = Result<S::Response, S::Error>;
 
@@ -62,7 +82,8 @@ where
                         return Poll::Pending;
                     };
                     this.progress.enter(Stage::Handler);
-                    let future = service.call(request);
+                    let observed = |body| RequestBody::new(body, this.progress.clone());
+                    let future = service.call(request.map(observed));
                     this.state.set(State::Called { future });
                 }
                 StateProj::Called { future } => {

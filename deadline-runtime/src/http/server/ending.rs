@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::header::CONTENT_TYPE;
-use ::http::{HeaderMap, HeaderValue, Response};
+use ::http::{HeaderMap, Response};
 
 use super::exchange::Exchange;
 use crate::stop::Cause;
@@ -17,10 +17,11 @@ use crate::time::Deadline;
 /// | every other | by the deadline | an error, which the server turns into a broken connection |
 ///
 /// An error, so that nobody takes a part for the whole. An upgrade (101) has no body: what follows is not HTTP's.
+///
+/// It has but what its exchange does not know, because it is moved with its answer.
 pub(super) struct Ending {
-    at: Option<Deadline>,
-    idle: Option<Idle>,
-    pub(super) by_trailers: bool,
+    /// Of a stream.
+    idle: Option<Box<Idle>>,
 }
 
 /// The limit between two items of a stream.
@@ -39,29 +40,37 @@ impl Idle {
 impl Ending {
     /// What holds for an answer with this head.
     pub(super) fn of<B>(exchange: &mut Exchange, response: &Response<B>) -> Self {
-        let by_trailers = exchange.terms.grpc.is_some();
         // A gRPC caller sets the deadline of the whole call; the one of the head may be ours and shorter.
         let whole_call =
-            (exchange.terms.total.zip(exchange.end())).is_some_and(|(total, end)| total <= end);
-        let is_stream = match exchange.terms.grpc {
-            Some(_) => !whole_call,
-            None => is_event_stream(response.headers()),
+            (exchange.total.zip(exchange.end())).is_some_and(|(total, end)| total <= end);
+        let is_stream = if exchange.is_grpc {
+            !whole_call
+        } else {
+            is_event_stream(response.headers())
         };
         if is_stream {
             exchange.becomes_stream();
         }
-        let at = if by_trailers && !is_stream {
+        Self {
+            idle: is_stream.then(|| {
+                Box::new(Idle {
+                    limit: exchange.shared.policy.idles(),
+                    last: Deadline::now(),
+                })
+            }),
+        }
+    }
+
+    pub(super) fn by_trailers(exchange: &Exchange) -> bool {
+        exchange.is_grpc
+    }
+
+    /// When the answer ends in any case.
+    fn at(&self, exchange: &Exchange) -> Option<Deadline> {
+        if Self::by_trailers(exchange) && self.idle.is_none() {
             exchange.end_of_work()
         } else {
             exchange.end()
-        };
-        Self {
-            at,
-            idle: is_stream.then(|| Idle {
-                limit: exchange.shared.policy.idles(),
-                last: Deadline::now(),
-            }),
-            by_trailers,
         }
     }
 
@@ -84,7 +93,7 @@ impl Ending {
         if let Some(cause) = exchange.cancelled() {
             return Some(cause);
         }
-        if self.at.is_some_and(Deadline::is_expired) {
+        if self.at(exchange).is_some_and(Deadline::is_expired) {
             return Some(Cause::DeadlineExceeded);
         }
         let idle = self.idle.as_ref()?;
@@ -93,16 +102,22 @@ impl Ending {
     }
 
     /// When to look again.
-    pub(super) fn next(&self) -> Option<Deadline> {
-        Deadline::earlier(self.at, self.idle.as_ref().map(Idle::end))
+    pub(super) fn next(&self, exchange: &Exchange) -> Option<Deadline> {
+        Deadline::earlier(self.at(exchange), self.idle.as_deref().map(Idle::end))
     }
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {
     const NAME: &[u8] = b"text/event-stream";
-    let Some(value) = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes) else {
+    // An answer has few headers: to look each of them at is quicker than to look one up.
+    let Some((_, value)) = headers.iter().find(|(name, _)| *name == CONTENT_TYPE) else {
         return false;
     };
+    let value = value.as_bytes();
+    // Of what begins with `text/`, hardly anything goes on with an `e`.
+    if !matches!(value.get(5), Some(b'e' | b'E')) {
+        return false;
+    }
     let named = value
         .get(..NAME.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(NAME));

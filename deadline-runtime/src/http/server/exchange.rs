@@ -17,12 +17,13 @@ use bytes::Bytes;
 
 use super::event::{self, Verdict};
 use super::layer::Shared;
-use super::progress::{Progress, Stage};
+use super::progress::Stage;
 use super::received::Refusal;
 use crate::context::node::{Limits, Node, Seed};
 use crate::context::{Context, Mode};
 use crate::http::answer::{self, Answer};
 use crate::http::codec;
+use crate::http::grpc::AnsweredAs;
 use crate::http::policy::Source;
 use crate::http::shutdown::Open;
 use crate::scope::Operation;
@@ -31,8 +32,8 @@ use crate::time::{Budget, Deadline, nanos};
 
 /// Under what terms a request was let in.
 pub(super) struct Terms {
-    /// A gRPC request, and the content type of its answer.
-    pub(super) grpc: Option<HeaderValue>,
+    /// A gRPC request, and how it is answered.
+    pub(super) grpc: Option<AnsweredAs>,
     /// When a gRPC caller stops waiting for the whole call, streams included.
     pub(super) total: Option<Deadline>,
     /// Which limit won.
@@ -52,50 +53,104 @@ impl Default for Terms {
     }
 }
 
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they have nothing to do with each other"
+)]
+/// It is moved with its answer, again and again: what hardly any request has lies elsewhere.
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,
-    /// Of a stream: the context of its head, which what its handler has spawned still has.
-    head: Option<Context>,
-    pub(super) progress: Progress,
-    /// The context of a layer further out.
-    outer: Option<Context>,
-    pub(super) terms: Terms,
-    /// By how much the head of the answer came after the end of work, where nothing is enforced.
-    over: Option<Duration>,
+    /// The context of a layer further out, or none.
+    outer: Context,
+    rare: Option<Box<Rare>>,
+    /// When a gRPC caller stops waiting for the whole call, streams included.
+    pub(super) total: Option<Deadline>,
+    /// A shutdown waits for it.
+    _in_flight: Option<Open>,
+    pub(super) is_grpc: bool,
+    /// Which limit won.
+    source: Source,
     /// Set for the length of each poll. Dropped with it set, the request has panicked, which is not the client's doing.
     pub(super) polling: bool,
-    /// Between two items of a stream there was more than this.
-    silent: Option<Duration>,
     /// Every byte of the answer is out: who drops it now does not leave.
     delivered: bool,
     open: bool,
-    /// A shutdown waits for it.
-    _in_flight: Option<Open>,
+}
+
+#[derive(Default)]
+struct Rare {
+    /// Of a stream: the context of its head, which what its handler has spawned still has.
+    head: Option<Context>,
+    /// By how much the head of the answer came after the end of work, where nothing is enforced.
+    over: Option<Duration>,
+    /// Between two items of a stream there was more than this.
+    silent: Option<Duration>,
+    /// Of gRPC, where it is not the plain one.
+    answered: Option<AnsweredAs>,
+    /// What it would have been refused for at its start, where nothing is refused.
+    would: Option<Cause>,
 }
 
 impl Exchange {
+    #[inline]
     pub(super) fn new(
         shared: Arc<Shared>,
         cx: Context,
-        outer: Option<Context>,
+        outer: Context,
         terms: Terms,
         in_flight: Option<Open>,
     ) -> Self {
+        let Terms {
+            grpc,
+            total,
+            source,
+            would,
+        } = terms;
+        let is_grpc = grpc.is_some();
+        let answered = grpc.filter(|answered| !matches!(answered, AnsweredAs::Plain));
+        let rare = (answered.is_some() || would.is_some()).then(|| {
+            Box::new(Rare {
+                answered,
+                would,
+                ..Rare::default()
+            })
+        });
         Self {
             open: cx.mode() != Mode::Off,
-            progress: Progress::of(&cx),
             shared,
             cx,
-            head: None,
             outer,
-            terms,
-            over: None,
-            polling: false,
-            silent: None,
-            delivered: false,
+            rare,
+            total,
             _in_flight: in_flight,
+            is_grpc,
+            source,
+            polling: false,
+            delivered: false,
         }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn over(&self) -> Option<Duration> {
+        self.rare.as_ref()?.over
+    }
+
+    fn silent(&self) -> Option<Duration> {
+        self.rare.as_ref()?.silent
+    }
+
+    /// The context of the head, where the answer is a stream.
+    fn head(&self) -> Option<&Context> {
+        self.rare.as_ref()?.head.as_ref()
+    }
+
+    fn stage(&self) -> Stage {
+        let request = self.head().unwrap_or(&self.cx);
+        request.node().map_or(Stage::Queue, |node| Stage::of(node))
     }
 
     pub(super) fn enforces(&self) -> bool {
@@ -119,7 +174,7 @@ impl Exchange {
     /// A gRPC server below us ends the call by its own clock, with another status, as soon as it gets a turn: on a thread
     /// that was busy past the reserve there is none to give.
     pub(super) fn is_past_grpc(&self) -> bool {
-        self.terms.grpc.is_some() && self.enforces() && self.end().is_some_and(Deadline::is_expired)
+        self.is_grpc && self.enforces() && self.end().is_some_and(Deadline::is_expired)
     }
 
     /// Why it was cancelled, if it was.
@@ -130,7 +185,7 @@ impl Exchange {
 
     /// The request was stopped before there was an answer.
     pub(super) fn stopped(mut self, stop: Brief) -> Response<Bytes> {
-        let stage = self.progress.stage();
+        let stage = self.stage();
         let stop = match stop.phase {
             Phase::Wait => Brief {
                 phase: stage.phase(),
@@ -203,14 +258,15 @@ impl Exchange {
 
     /// A stream was silent for longer than it may be.
     pub(super) fn fell_silent(&mut self, idle: Duration) -> Cause {
-        self.silent = Some(idle);
+        self.rare().silent = Some(idle);
         Cause::DeadlineExceeded
     }
 
     /// The same where nothing is enforced: it would have been the end, so long before the next item.
     pub(super) fn would_fall_silent(&mut self, idle: Duration, by: Duration) {
-        self.silent = Some(idle);
-        self.over = Some(by);
+        let rare = self.rare();
+        rare.silent = Some(idle);
+        rare.over = Some(by);
     }
 
     /// There is a head, and what follows is a stream: from here on it has limits of its own, and what happens in it a
@@ -219,7 +275,7 @@ impl Exchange {
         let Some(head) = self.cx.node() else { return };
         let started = Deadline::now();
         let policy = &self.shared.policy;
-        let asked = self.terms.total.map(|total| {
+        let asked = self.total.map(|total| {
             let reserve = policy.reserve_of(total.since(head.started));
             total.sooner(nanos(reserve))
         });
@@ -240,7 +296,8 @@ impl Exchange {
         head.outlive();
         // Below the head's, so that a cancel of the request is one of its stream.
         let stream = Context::from_node(Node::child(head, seed));
-        self.head = Some(std::mem::replace(&mut self.cx, stream));
+        let head = std::mem::replace(&mut self.cx, stream);
+        self.rare().head = Some(head);
     }
 
     /// The handler has answered with a stop of its own accord. What follows of the answer is not stopped again.
@@ -252,7 +309,7 @@ impl Exchange {
 
     /// The end of the request as a whole.
     pub(super) fn of_request(&self, cause: Cause) -> Brief {
-        self.brief(cause, self.progress.stage().phase())
+        self.brief(cause, self.stage().phase())
     }
 
     /// The answer went out, or was handed to an outer layer as an error.
@@ -265,7 +322,7 @@ impl Exchange {
         self.delivered = true;
     }
 
-    fn ended_well(&mut self) {
+    pub(super) fn ended_well(&mut self) {
         if !self.open {
             return;
         }
@@ -274,31 +331,35 @@ impl Exchange {
             return;
         }
         let body = past(self.end());
-        let (cause, phase) = match (self.terms.would, self.over) {
+        let (cause, phase) = match (self.rare.as_ref().and_then(|rare| rare.would), self.over()) {
             (Some(cause), _) => (cause, Phase::Start),
-            (None, Some(_)) if self.silent.is_some() => (Cause::DeadlineExceeded, Phase::Body),
+            (None, Some(_)) if self.silent().is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, Some(_)) => (Cause::DeadlineExceeded, Phase::Wait),
             (None, None) if body.is_some() => (Cause::DeadlineExceeded, Phase::Body),
             (None, None) => return,
         };
-        let by = self.over.or(body).unwrap_or_default();
+        let by = self.over().or(body).unwrap_or_default();
         let stop = self.brief(cause, phase);
         self.say(&stop, Verdict::WouldStop(by));
     }
 
     /// There is a head; what follows is its body.
     pub(super) fn headed(&mut self) {
-        if !self.enforces() {
-            self.over = past(self.end_of_work());
+        if !self.enforces()
+            && let Some(over) = past(self.end_of_work())
+        {
+            self.rare().over = Some(over);
         }
-        self.progress.enter(Stage::ResponseBody);
+        if let Some(node) = self.cx.node() {
+            Stage::ResponseBody.enter(node);
+        }
     }
 
     /// Stops whatever belongs to the request; the cause is the one that was there first.
     fn cancel(&self, cause: Cause) -> Cause {
         self.cx.cancel(cause);
         let cause = self.cancelled().unwrap_or(cause);
-        if let Some(head) = &self.head {
+        if let Some(head) = self.head() {
             head.cancel(cause);
         }
         cause
@@ -311,7 +372,7 @@ impl Exchange {
     }
 
     fn say(&self, stop: &Brief, verdict: Verdict) {
-        event::emit(&self.cx, stop, self.terms.source, verdict);
+        event::emit(&self.cx, stop, self.source, verdict);
     }
 
     fn answer(&self, stop: &Brief) -> Answer {
@@ -323,7 +384,10 @@ impl Exchange {
                 .then(|| answer::detail(stop))
                 .flatten(),
             retry_after: Some(policy.retries_after()),
-            grpc: self.terms.grpc.clone(),
+            grpc: self.is_grpc.then(|| {
+                let answered = self.rare.as_ref().and_then(|rare| rare.answered.as_ref());
+                answered.unwrap_or(&AnsweredAs::Plain).value()
+            }),
             ..Answer::default()
         }
     }
@@ -341,7 +405,7 @@ impl Exchange {
                 location: self.shared.location,
             },
             deadline: self.end(),
-            budget: self.silent.or_else(|| Some(self.end()?.since(started))),
+            budget: self.silent().or_else(|| Some(self.end()?.since(started))),
             elapsed: Deadline::now().since(started),
         }
     }
@@ -362,7 +426,7 @@ impl Drop for Exchange {
         }
         self.open = false;
         // Ended by a layer further out, which says so itself.
-        if let Some(cause) = self.outer.as_ref().and_then(Context::cause) {
+        if let Some(cause) = self.outer.cause() {
             self.cancel(cause);
             return;
         }
@@ -373,7 +437,7 @@ impl Drop for Exchange {
         };
         // What the order of events says: after the deadline nobody can leave any more.
         let cause = self.cancel(cause);
-        let stop = self.brief(cause, self.progress.stage().phase());
+        let stop = self.brief(cause, self.stage().phase());
         self.say(&stop, Verdict::Stopped);
     }
 }

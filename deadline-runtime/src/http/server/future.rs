@@ -17,6 +17,7 @@ use super::call::Call;
 use super::ending::Ending;
 use super::exchange::Exchange;
 use super::layer::Shared;
+use super::progress::Progress;
 use super::received::{Received, Refusal};
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
@@ -38,10 +39,10 @@ pin_project! {
     {
         // Dropped before the run, so that the run finds the cause recorded.
         exchange: Option<Exchange>,
-        refused: Option<Refusal>,
+        refused: Option<Box<Refusal>>,
         head_only: bool,
         #[pin]
-        run: Run<Call<S, RequestBody<B>>>,
+        run: Run<Call<S, B>>,
     }
 }
 
@@ -49,18 +50,26 @@ impl<S, B> ResponseFuture<S, B>
 where
     S: Service<Request<RequestBody<B>>>,
 {
-    pub(super) fn start(shared: &Arc<Shared>, service: S, mut request: Request<B>) -> Self {
-        let Received { exchange, refused } = Received::of(shared, &mut request);
-        let head_only = request.method() == Method::HEAD;
-        let request = request.map(|body| RequestBody::new(body, exchange.progress.clone()));
-        let call = Call::new(service, request, exchange.progress.clone());
-        let context = exchange.cx.node().cloned();
-        Self {
-            run: Run::quiet(context, call),
-            exchange: Some(exchange),
-            refused,
-            head_only,
-        }
+    #[inline]
+    pub(super) fn start(shared: &Arc<Shared>, service: S, request: Request<B>) -> Self {
+        // The request is put where it stays before its head is read: to move it is what a call costs most.
+        let mut this = Self {
+            exchange: None,
+            refused: None,
+            head_only: false,
+            run: Run::later(Call::new(service, request)),
+        };
+        let (exchange, refused) = (&mut this.exchange, &mut this.refused);
+        let head_only = &mut this.head_only;
+        this.run.make_quiet(|call| {
+            let (request, progress) = call.waiting()?;
+            let received = Received::of(shared, request);
+            *progress = Progress::of(&received.exchange.cx);
+            *head_only = request.method() == Method::HEAD;
+            *refused = received.refused;
+            exchange.insert(received.exchange).cx.node().cloned()
+        });
+        this
     }
 }
 
@@ -77,7 +86,7 @@ where
         if let Some(refusal) = this.refused.take()
             && let Some(exchange) = this.exchange.take()
         {
-            return Poll::Ready(Ok(exchange.refused(refusal).map(ResponseBody::ours)));
+            return Poll::Ready(Ok(exchange.refused(*refusal).map(ResponseBody::ours)));
         }
         let polling = |exchange: &mut Option<Exchange>, polling| {
             if let Some(exchange) = exchange {
@@ -106,9 +115,8 @@ where
             }
             Err(stopped) => {
                 let request = exchange.cx.clone();
-                let mut response = exchange.stopped(stopped.brief()).map(ResponseBody::ours);
-                response.extensions_mut().insert(request);
-                Ok(response)
+                let response = exchange.stopped(stopped.brief());
+                Ok(naming(request, response.map(ResponseBody::ours)))
             }
         })
     }
@@ -121,30 +129,28 @@ fn answered<B: Body<Data = Bytes>>(
     mut response: Response<B>,
     head_only: bool,
 ) -> Response<ResponseBody<B>> {
-    let request = exchange.cx.clone();
-    let with_request = |mut response: Response<ResponseBody<B>>| {
-        response.extensions_mut().insert(request);
-        response
-    };
     if let Some(stop) = own_stop(&exchange, &mut response) {
         let detail = exchange.enforces() && exchange.shared.policy.shows_detail();
         if let Some(detail) = detail.then(|| answer::detail(&stop)).flatten() {
             response.headers_mut().insert(DEADLINE_DETAIL, detail);
         }
+        let request = exchange.cx.clone();
         exchange.answered(&stop);
-        return with_request(response.map(ResponseBody::free));
+        return naming(request, response.map(ResponseBody::free));
     }
     if exchange.enforces() {
         let catch_all =
             is_catch_all(&exchange, &response) && !response.headers().contains_key(DEADLINE_CAUSE);
         if catch_all && let Some(stop) = hidden(&exchange) {
-            return with_request(exchange.replaced(&stop).map(ResponseBody::ours));
+            let request = exchange.cx.clone();
+            return naming(request, exchange.replaced(&stop).map(ResponseBody::ours));
         }
     }
     exchange.headed();
     if head_only || bodyless(&response) || response.body().is_end_stream() {
+        let request = exchange.cx.clone();
         exchange.finish();
-        return with_request(response.map(ResponseBody::free));
+        return naming(request, response.map(ResponseBody::free));
     }
     let length = response.body().size_hint().exact();
     let length = length.or_else(|| declared_length(&response));
@@ -154,10 +160,18 @@ fn answered<B: Body<Data = Bytes>>(
     response.map(|body| ResponseBody::within(body, exchange, ending, length))
 }
 
+fn naming<B>(
+    request: crate::Context,
+    mut response: Response<ResponseBody<B>>,
+) -> Response<ResponseBody<B>> {
+    response.extensions_mut().insert(request);
+    response
+}
+
 /// The stop that the handler itself has made its answer.
 fn own_stop<B>(exchange: &Exchange, response: &mut Response<B>) -> Option<Brief> {
     let named = response.extensions_mut().remove::<Brief>();
-    if named.is_some() || exchange.terms.grpc.is_none() {
+    if named.is_some() || !exchange.is_grpc {
         return named;
     }
     // A gRPC status comes as headers only: it is ours if it names the cause of a stop that this request has had.
@@ -167,9 +181,10 @@ fn own_stop<B>(exchange: &Exchange, response: &mut Response<B>) -> Option<Brief>
 
 /// Whether it says what a service says that knows only one way to fail.
 fn is_catch_all<B>(exchange: &Exchange, response: &Response<B>) -> bool {
-    match exchange.terms.grpc {
-        Some(_) => grpc::status_of(response.headers()).is_some_and(grpc::is_catch_all),
-        None => response.status().is_server_error(),
+    if exchange.is_grpc {
+        grpc::status_of(response.headers()).is_some_and(grpc::is_catch_all)
+    } else {
+        response.status().is_server_error()
     }
 }
 

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tower_layer::Layer;
 
+use super::received::Usual;
 use super::service::DeadlineService;
+use crate::http::request_id::Ids;
 use crate::http::{Policy, Shutdown};
-use crate::scope::TARGET;
+use crate::scope::{Operation, TARGET};
 use crate::tasks::Tracker;
+use crate::time::{Budget, Deadline};
 
 /// Runs the service below it inside the deadline of each request.
 ///
@@ -40,11 +43,18 @@ pub struct DeadlineLayer {
 }
 
 /// What every request of one layer has in common.
+///
+/// The count of ids comes first: beside the count of references, which every request writes as well.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Shared {
+    pub(super) ids: Ids,
     pub(super) operation: &'static str,
     pub(super) location: &'static Location<'static>,
     pub(super) policy: Policy,
+    pub(super) usual: Usual,
+    /// Without any limit.
+    pub(super) unlimited: Operation,
     pub(super) outermost: bool,
     pub(super) tracker: Option<Tracker>,
     pub(super) shutdown: Option<Shutdown>,
@@ -55,6 +65,7 @@ pub(super) struct Shared {
 impl Clone for Shared {
     fn clone(&self) -> Self {
         Self {
+            ids: Ids::new(),
             policy: self.policy.clone(),
             tracker: self.tracker.clone(),
             shutdown: self.shutdown.clone(),
@@ -87,16 +98,24 @@ impl Shared {
 impl DeadlineLayer {
     /// A layer whose requests are called `operation` in events and reports. The place of the call is what
     /// [`Stopped::limited_by`](crate::Stopped::limited_by) names.
+    ///
+    /// With the feature `fast-clock` this calibrates the clock, unless it has been read before.
     #[must_use]
     #[track_caller]
     pub fn new(operation: &'static str, policy: Policy) -> Self {
         if let Err(error) = policy.fits() {
             tracing::warn!(target: TARGET, op = operation, %error, "every request will be refused");
         }
+        // The first read of a clock may have to calibrate it: here, where no request waits.
+        let _ = Deadline::now();
+        let location = Location::caller();
         Self {
             shared: Arc::new(Shared {
+                ids: Ids::new(),
                 operation,
-                location: Location::caller(),
+                location,
+                usual: Usual::of(operation, location, &policy),
+                unlimited: Operation::new(operation, location, Budget::inherited()),
                 policy,
                 outermost: false,
                 tracker: None,

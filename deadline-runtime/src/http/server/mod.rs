@@ -1,7 +1,8 @@
 //! The receiving side: one tower layer.
 //!
 //! * [`layer`] and [`service`]: what a server stack is given.
-//! * [`asked`]: what the head says about time; [`received`]: from a request head to a root context.
+//! * [`head`]: the headers that concern us; [`asked`]: what they say about time; [`received`]: from a request head to a root
+//!   context.
 //! * [`exchange`]: one request from its head to the end of its answer, and how its end is made visible.
 //! * [`call`]: the inner service, made ready and called inside the deadline.
 //! * [`future`]: runs the call and turns its end into an answer.
@@ -15,6 +16,7 @@ mod event;
 mod exchange;
 mod finish;
 mod future;
+mod head;
 mod layer;
 mod progress;
 mod received;

@@ -10,7 +10,7 @@ use crate::stop::Phase;
 
 /// Shared by the parts of one request; written by whoever is polled, read when the request ends. It lies in the request's
 /// root: an allocation less.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Progress(Option<Arc<Node>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,29 +28,15 @@ impl Progress {
         Self(request.node().cloned())
     }
 
+    #[inline]
     pub(super) fn enter(&self, stage: Stage) {
-        let number = match stage {
-            Stage::Queue => 0,
-            Stage::Handler => 1,
-            Stage::RequestBody => 2,
-            Stage::ResponseBody => 3,
-        };
         if let Some(node) = &self.0 {
-            node.stage.store(number, Ordering::Relaxed);
+            stage.enter(node);
         }
     }
 
-    pub(super) fn stage(&self) -> Stage {
-        let number = self
-            .0
-            .as_ref()
-            .map_or(0, |node| node.stage.load(Ordering::Relaxed));
-        match number {
-            0 => Stage::Queue,
-            1 => Stage::Handler,
-            2 => Stage::RequestBody,
-            _ => Stage::ResponseBody,
-        }
+    fn stage(&self) -> Stage {
+        self.0.as_ref().map_or(Stage::Queue, |node| Stage::of(node))
     }
 }
 
@@ -61,6 +47,26 @@ impl fmt::Debug for Progress {
 }
 
 impl Stage {
+    #[inline]
+    pub(super) fn enter(self, request: &Node) {
+        let number = match self {
+            Self::Queue => 0,
+            Self::Handler => 1,
+            Self::RequestBody => 2,
+            Self::ResponseBody => 3,
+        };
+        request.stage.store(number, Ordering::Relaxed);
+    }
+
+    pub(super) fn of(request: &Node) -> Self {
+        match request.stage.load(Ordering::Relaxed) {
+            0 => Self::Queue,
+            1 => Self::Handler,
+            2 => Self::RequestBody,
+            _ => Self::ResponseBody,
+        }
+    }
+
     pub(super) const fn phase(self) -> Phase {
         match self {
             Self::Queue => Phase::Queue,

@@ -8,13 +8,12 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
 
 use super::ending::Ending;
 use super::exchange::Exchange;
 use crate::context::Cancelled;
+use crate::scope::Timer;
 use crate::stop::{Cause, Details, Stopped};
-use crate::time::Deadline;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -36,7 +35,8 @@ pin_project! {
     #[project = KindProj]
     enum Kind<B> {
         Handlers { #[pin] body: B },
-        Ours { bytes: Option<Bytes> },
+        // Boxed, because it is seldom and every answer has room for it.
+        Ours { bytes: Option<Box<Bytes>> },
     }
 }
 
@@ -44,8 +44,7 @@ pin_project! {
     /// What wakes a body that waits for its source.
     struct Alarm {
         #[pin]
-        end: Option<Sleep>,
-        at: Option<Deadline>,
+        end: Timer,
         // Says the end of work as well, which comes before that of the body, and nothing after it.
         #[pin]
         cancelled: Cancelled,
@@ -59,15 +58,16 @@ struct Within {
     ending: Ending,
     alarm: Option<Pin<Box<Alarm>>>,
     begun: bool,
-    /// How many bytes are to come, where that is known: servers do not ask a body whose length they know for its end.
-    left: Option<u64>,
+    /// How many bytes are to come: servers do not ask a body whose length they know for its end. Where it is not known, more
+    /// than ever come.
+    left: u64,
 }
 
 impl<B> ResponseBody<B> {
     /// A complete answer of the layer.
     pub(super) fn ours(bytes: Bytes) -> Self {
         // Without a byte it has ended already, and says so with its head.
-        let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
+        let bytes = (!bytes.is_empty()).then(|| Box::new(bytes));
         let kind = Kind::Ours { bytes };
         Self { within: None, kind }
     }
@@ -82,7 +82,7 @@ impl<B> ResponseBody<B> {
 impl<B: Body> ResponseBody<B> {
     pub(super) fn within(body: B, exchange: Exchange, ending: Ending, length: Option<u64>) -> Self {
         let within = Within {
-            left: length,
+            left: length.unwrap_or(u64::MAX),
             exchange,
             ending,
             alarm: None,
@@ -117,7 +117,7 @@ where
         let mut body = match this.kind.as_mut().project() {
             KindProj::Handlers { body } => body,
             KindProj::Ours { bytes } => {
-                return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))));
+                return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(*bytes))));
             }
         };
         let Some(within) = this.within.as_mut() else {
@@ -173,7 +173,7 @@ where
         match &self.kind {
             Kind::Handlers { body } => body.size_hint(),
             Kind::Ours { bytes } => {
-                let length = bytes.as_ref().map_or(0, Bytes::len);
+                let length = bytes.as_ref().map_or(0, |bytes| bytes.len());
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
         }
@@ -191,7 +191,7 @@ impl Within {
         let mut within = this.take()?;
         let cause = within.over().unwrap_or(Cause::DeadlineExceeded);
         let exchange = within.exchange;
-        Some(if within.ending.by_trailers {
+        Some(if Ending::by_trailers(&exchange) {
             Ok(Frame::trailers(exchange.cut_with_trailers(cause)))
         } else {
             Err(Stopped::new(Details::of(exchange.cut(cause))).into())
@@ -199,17 +199,19 @@ impl Within {
     }
 
     fn complete(this: &mut Option<Self>) {
-        if let Some(within) = this.take() {
-            within.exchange.finish();
+        if let Some(within) = this {
+            within.exchange.ended_well();
         }
+        // Where it lies: to take it out first is to move it once more.
+        *this = None;
     }
 
     /// Whether the announced length is out with this frame. Trailers may follow, and nobody may ask for them.
     fn was_last(&mut self, frame: &Frame<Bytes>) -> bool {
         let length = frame.data_ref().map_or(0, Buf::remaining);
         let length = u64::try_from(length).unwrap_or(u64::MAX);
-        self.left = self.left.map(|left| left.saturating_sub(length));
-        self.left == Some(0)
+        self.left = self.left.saturating_sub(length);
+        self.left == 0
     }
 
     /// Wakes the task at the end and when the request is cancelled.
@@ -218,31 +220,35 @@ impl Within {
             return;
         }
         let exchange = &self.exchange;
-        let next = self.ending.next();
-        let sleep = |at: Deadline| tokio::time::sleep_until(at.instant());
+        let next = self.ending.next(exchange);
         let alarm = self.alarm.get_or_insert_with(|| {
             Box::pin(Alarm {
-                end: next.map(sleep),
-                at: next,
+                end: Timer::default(),
                 cancelled: exchange.cx.cancelled(),
                 told: false,
             })
         });
-        let mut alarm = alarm.as_mut().project();
-        if *alarm.at != next {
-            *alarm.at = next;
-            alarm.end.set(next.map(sleep));
-        }
+        let alarm = alarm.as_mut().project();
         if !*alarm.told && alarm.cancelled.poll(cx).is_ready() {
             *alarm.told = true;
             if exchange.cancelled().is_some() {
                 cx.waker().wake_by_ref();
             }
         }
-        if let Some(end) = alarm.end.as_pin_mut()
-            && end.poll(cx).is_ready()
-        {
-            cx.waker().wake_by_ref();
-        }
+        alarm.end.wait(next, cx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::http::Response;
+
+    use super::*;
+
+    /// Each layer outside moves an answer several times; copying more than this takes twice as long.
+    #[test]
+    fn an_answer_is_small_enough_to_be_moved() {
+        type Boxed = [usize; 2];
+        assert!(size_of::<Response<ResponseBody<Boxed>>>() <= 256);
     }
 }

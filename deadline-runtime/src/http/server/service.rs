@@ -44,6 +44,7 @@ where
         Poll::Ready(Ok(()))
     }
 
+    #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         ResponseFuture::start(&self.shared, self.inner.clone(), request)
     }
