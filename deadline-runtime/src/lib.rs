@@ -141,13 +141,13 @@ pub use crate::time::{Budget, Deadline, DurationError, WallClock, parse_duration
 pub mod __rt {
     pub use crate::constant::Constant;
     pub use crate::fits::{
-        Counts, Declares, Fit, Fits, Limits, Many, Slot, Slots, Step, call, calls, counted, covers,
-        many_calls, nothing, uncounted,
+        Counts, Declares, Fit, Fits, Limits, Many, Slot, Slots, call, calls, counted, covers,
+        many_calls, nothing,
     };
     pub use crate::scope::{
-        At, Carry, CarryBy, Fallback, Gate, Gated, Guard, HandsOut, Here, Holds, Joining, Known,
-        Later, Limit, Limited, LimitedOrMissed, Meets, OnStop, Pace, Scoped, Settle, Shield, Spec,
-        gate, gate_later, guard, instead, returns, stop,
+        At, Carry, CarryBy, Fallback, Gate, Gated, Gates, Guard, HandsOut, Here, Holds, Joining,
+        Known, Later, Limit, Limited, LimitedOrMissed, Meets, OnStop, Pace, Scoped, Settle, Shield,
+        Spec, gate_later, guard, instead, returns, stop,
     };
 }
 

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use common::ms;
-use common::rt::{Scoped, Spec, gate_later, uncounted};
+use common::rt::{Scoped, Spec, gate_later, nothing};
 use deadline_runtime::{
     Budget, Cause, Context, Figure, Millis, Overrides, Percent, Stopped, Unbudgeted,
 };
@@ -222,14 +222,14 @@ impl Scope {
         for step in self.steps {
             let failed = match step {
                 Step::Work(takes) => {
-                    gate_later(uncounted(0), sleep(ms(takes))).await;
+                    gate_later(nothing(), sleep(ms(takes)), 0).await;
                     None
                 }
                 Step::Call(child) => child.make(depth + 1, 0).await.err(),
                 Step::Together(children) => {
                     let all = children.into_iter().enumerate();
                     let all = futures::future::join_all(all.map(|(i, c)| c.make(depth + 1, i)));
-                    gate_later(uncounted(0), all)
+                    gate_later(nothing(), all, 0)
                         .await
                         .into_iter()
                         .find_map(Result::err)
@@ -240,7 +240,7 @@ impl Scope {
                         .enumerate()
                         .map(|(i, c)| async move { (i, c.make(depth + 1, i).await) })
                         .collect();
-                    let mut all = gate_later(uncounted(0), set.collect::<Vec<_>>()).await;
+                    let mut all = gate_later(nothing(), set.collect::<Vec<_>>(), 0).await;
                     all.sort_by_key(|(index, _)| *index);
                     all.into_iter().find_map(|(_, result)| result.err())
                 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use deadline_runtime::__rt::{
-    Limit, Pace, Scoped, Settle as _, Shield, Spec, gate_later, uncounted,
-};
+use deadline_runtime::__rt::{Limit, Pace, Scoped, Settle as _, Shield, Spec, gate_later, nothing};
 use deadline_runtime::{
     Budget, Budgeted, Cause, Context, Millis, Phase, Stopped, Unbudgeted, timeout,
 };
@@ -27,7 +25,7 @@ macro_rules! scoped {
 
 macro_rules! await_ {
     ($future:expr) => {
-        gate_later(uncounted(0), $future).await
+        gate_later(nothing(), $future, 0).await
     };
 }
 

@@ -1,29 +1,35 @@
 //! The forms that an `await` takes.
 
-use super::fit::{self, Slot};
-use super::{spec, stop};
+use super::{fit, spec, stop};
 use crate::model::Scope;
 use crate::parse::Given;
 use crate::parse::amount::Amount;
+use crate::parse::options::start;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
-use syn::spanned::Spanned as _;
 use syn::{Arm, Attribute, Expr, ExprAwait, ExprMatch, Lifetime, Pat, Token, token};
 
 // Input:   EXPR.await
-// Output:  gate(call_0, EXPR, &call_0).await
-//          gate_later(call_0, EXPR).await    where the type may be known only later
+// Output:  At(EXPR).__deadline_gate(call_0).await
+//          At(EXPR).__deadline_gate_alone().await    where it does not count
+//          gate_later(call_0, EXPR, 0).await         where the type may be known only later
 //
 // These tokens take the place of the user's, so that a message about the whole begins where the user's code begins.
-pub(super) fn gate(mut awaited: ExprAwait, slot: &Slot, later: bool, scope: &Scope) -> Expr {
+pub(super) fn gate(
+    mut awaited: ExprAwait,
+    call: Option<usize>,
+    later: bool,
+    scope: &Scope,
+) -> Expr {
     let base = argument(&awaited.base);
-    let span = base.span();
+    let span = start(base);
     let private = scope.runtime.private(span);
-    let slot = slot.variable(span);
-    *awaited.base = Expr::Verbatim(if later {
-        quote_spanned!(span=> #private::gate_later(#slot, #base))
-    } else {
-        quote_spanned!(span=> #private::gate(#slot, #base, &#slot))
+    let slot = call.map(|call| fit::slot(call, span));
+    *awaited.base = Expr::Verbatim(match (slot, later) {
+        (Some(slot), true) => quote_spanned!(span=> #private::gate_later(#slot, #base, 0)),
+        (None, true) => quote_spanned!(span=> #private::gate_later(#private::nothing(), #base, 0)),
+        (Some(slot), false) => quote_spanned!(span=> #private::At(#base).__deadline_gate(#slot)),
+        (None, false) => quote_spanned!(span=> #private::At(#base).__deadline_gate_alone()),
     });
     Expr::Await(awaited)
 }
@@ -32,7 +38,7 @@ pub(super) fn gate(mut awaited: ExprAwait, slot: &Slot, later: bool, scope: &Sco
 // Output:  match At(guard(EXPR).await).deadline_settle() { Ok(value) => value, Err(stopped) => return STOP }
 pub(super) fn guard(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) -> Expr {
     let attrs = attributes(&mut awaited);
-    let span = Span::mixed_site().located_at(awaited.base.span());
+    let span = Span::mixed_site().located_at(start(&awaited.base));
     let private = scope.runtime.private(span);
     let base = counted(argument(&awaited.base), call, scope);
     let future = quote_spanned!(span=> #private::guard(#base));
@@ -45,7 +51,7 @@ pub(super) fn guard(mut awaited: ExprAwait, call: Option<usize>, scope: &Scope) 
 // Output:  match limit.run(EXPR).await { Ok(value) => value, Err(stopped) => return STOP }
 pub(super) fn limit(mut awaited: ExprAwait, scope: &Scope) -> Expr {
     let attrs = attributes(&mut awaited);
-    let span = Span::mixed_site().located_at(awaited.base.span());
+    let span = Span::mixed_site().located_at(start(&awaited.base));
     let base = argument(&awaited.base);
     let future = quote_spanned!(span=> limit.run(#base));
     settled(
@@ -65,7 +71,7 @@ pub(super) fn limit_or(
     scope: &Scope,
 ) -> Expr {
     let attrs = attributes(&mut awaited);
-    let span = Span::mixed_site().located_at(awaited.base.span());
+    let span = Span::mixed_site().located_at(start(&awaited.base));
     let base = argument(&awaited.base);
     let future = quote_spanned!(span=> limit.run_or_miss(#base));
     let settle = awaiting(awaited, future);
@@ -95,7 +101,7 @@ pub(super) fn shield(
     scope: &Scope,
 ) -> Expr {
     let attrs = attributes(&mut awaited);
-    let span = Span::mixed_site().located_at(awaited.base.span());
+    let span = Span::mixed_site().located_at(start(&awaited.base));
     let private = scope.runtime.private(span);
     let spec = spec::statement(amount, name, &scope.runtime);
     let base = argument(&awaited.base);
@@ -131,7 +137,7 @@ pub(super) fn counted(future: &Expr, call: Option<usize>, scope: &Scope) -> Toke
     let Some(call) = call else {
         return future.to_token_stream();
     };
-    let span = future.span();
+    let span = start(future);
     let private = scope.runtime.private(span);
     let slot = fit::slot(call, span);
     quote_spanned!(span=> #private::counted(#slot, #future))

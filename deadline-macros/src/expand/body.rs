@@ -1,7 +1,7 @@
 //! Walks through a body: awaits, loops, statement attributes, macros. Closures, async blocks and nested items are left
 //! alone, because they run in another place or at another time.
 
-use super::fit::{Fit, Slot};
+use super::fit::Fit;
 use super::labels::{self, Rounds};
 use super::{awaits, statements, stop};
 use crate::model::later::Later;
@@ -23,26 +23,25 @@ use syn::{
 /// What the rewritten body needs in scope.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rewritten {
-    /// So many slots for awaits that do not count.
-    uncounted: usize,
+    gates: bool,
     settles: bool,
 }
 
 impl Rewritten {
-    fn uncounted(&mut self) -> Slot {
-        self.uncounted += 1;
-        Slot::Uncounted(self.uncounted - 1)
-    }
-
-    pub(super) fn uses(self, scope: &Scope) -> TokenStream {
-        let span = Span::mixed_site();
-        let private = scope.runtime.private(span);
-        let settle = self.settles.then(|| quote!(use #private::Settle as _;));
-        let slots = (0..self.uncounted).map(|number| {
-            let slot = Slot::Uncounted(number).variable(span);
-            quote!(let #slot = #private::uncounted(0);)
-        });
-        quote!(#settle #(#slots)*)
+    // Output:  use {Gates as _, Settle as _};
+    pub(super) fn uses(self, holds: bool, scope: &Scope) -> TokenStream {
+        let private = scope.runtime.private(Span::mixed_site());
+        let traits = [
+            self.gates.then(|| quote!(Gates as _)),
+            holds.then(|| quote!(HandsOut as _)),
+            self.settles.then(|| quote!(Settle as _)),
+        ];
+        let traits: Vec<TokenStream> = traits.into_iter().flatten().collect();
+        match &*traits {
+            [] => TokenStream::new(),
+            [one] => quote!(use #private::#one;),
+            all => quote!(use #private::{#(#all),*};),
+        }
     }
 }
 
@@ -156,8 +155,11 @@ impl<'a> Rewriter<'a> {
         };
         let mut awaited = awaited;
         let call = calls::take_number(&mut awaited.base);
-        let name = names::called(&awaited.base);
         let later = self.later.concerns(&awaited.base);
+        let name = match self.cover.last() {
+            Some(Cover::Shield(_)) => names::called(&awaited.base),
+            _ => String::new(),
+        };
         self.visit_expr_mut(&mut awaited.base);
         let scope = self.scope;
         *expr = match self.cover.last() {
@@ -176,8 +178,8 @@ impl<'a> Rewriter<'a> {
                 awaits::guard(awaited, call, scope)
             }
             _ if scope.gates() => {
-                let slot = call.map_or_else(|| self.needs.uncounted(), Slot::Call);
-                awaits::gate(awaited, &slot, later, scope)
+                self.needs.gates |= !later;
+                awaits::gate(awaited, call, later, scope)
             }
             _ => awaits::plain(awaited, call, scope),
         };
@@ -224,10 +226,8 @@ impl<'a> Rewriter<'a> {
     fn with_pace(&self, expr: &mut Expr, token: Span) {
         let span = Span::mixed_site().located_at(token);
         let private = self.scope.runtime.private(span);
-        statements::enclose(
-            expr,
-            &quote_spanned!(span=> let mut pace = #private::Pace::new();),
-        );
+        let pace = quote_spanned!(span=> let mut pace = #private::Pace::new(););
+        statements::enclose(expr, Some(Stmt::Expr(Expr::Verbatim(pace), None)));
     }
 
     /// A loop whose marks have been taken, `placed` among them.

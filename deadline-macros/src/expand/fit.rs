@@ -1,15 +1,15 @@
 //! That the calls of a body fit its budget, for the compiler to check.
 
 use super::spec;
+use crate::model::Scope;
 use crate::model::calls::{self, Call, Calls};
 use crate::model::flow::{self, Flow};
 use crate::model::shape::{self, Shape};
-use crate::model::{Scope, runtime::Runtime};
 use crate::parse::Given;
 use crate::parse::amount::Amount;
 use crate::parse::statement::Statement;
 use crate::parse::statements::Placed;
-use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Block, Expr, GenericParam, ItemFn, Signature, Type};
 
@@ -19,8 +19,10 @@ const LONGEST_TUPLE: usize = 8;
 /// The check of one function.
 pub(super) struct Fit {
     calls: Calls,
-    /// The control flow, as a constant of the runtime.
-    step: TokenStream,
+    /// The control flow, as the runtime reads it.
+    step: String,
+    /// What the statements with a budget of their own take at most.
+    statements: u64,
 }
 
 impl Fit {
@@ -39,14 +41,15 @@ impl Fit {
             return None;
         }
         let writer = Writer {
-            private: scope.runtime.private(scope.anchor),
-            runtime: &scope.runtime,
             calls: &calls,
             statements,
-            span: scope.anchor,
         };
-        let step = writer.write(&flow::of(body, statements)).tokens;
-        Some(Fit { calls, step })
+        let step = Writer::text(writer.write(&flow::of(body, statements)));
+        Some(Fit {
+            statements: at_most(&calls, statements),
+            calls,
+            step,
+        })
     }
 
     /// The call that stands for the constant in this `#[budget]`.
@@ -54,34 +57,40 @@ impl Fit {
         self.calls.covered.get(number)?.constant
     }
 
-    // Input:   FUTURE
-    // Output:  let call_0 = call(0, 0);
-    //          let future = FUTURE;
-    //          {
-    //              struct Calls;
-    //              impl<D: Declares> Fits<D> for Calls {
-    //                  const BUDGET: Fit<D> = Limits::of("dashboard", 900).reserve(100).hold(&Step::Call(0, "load_profile"));
-    //              }
-    //              match calls((call_0,)) { <Calls as Fits<_>>::BUDGET => future }
-    //          }
-    //
-    // A constant in a pattern is evaluated by `cargo check`, one in an expression by `cargo build` only. The slots are
-    // looked at behind the body, because that is where their types are known.
-    pub(super) fn around(&self, future: &TokenStream, scope: &Scope) -> TokenStream {
+    // Output:  let call_0 = call(0);
+    pub(super) fn slots(&self, scope: &Scope) -> TokenStream {
         let span = scope.place;
         let private = scope.runtime.private(span);
         let slots = self.calls.all.iter().enumerate().map(|(number, call)| {
             let slot = slot(number, span);
             match condition(call) {
-                None => quote_spanned!(span=> let #slot = #private::call(0, 0);),
+                None => quote_spanned!(span=> let #slot = #private::call(0);),
                 Some(present) => quote_spanned! {span=>
                     #[cfg(#present)]
-                    let #slot = #private::call(0, 0);
+                    let #slot = #private::call(0);
                     #[cfg(not(#present))]
                     let #slot = #private::nothing();
                 },
             }
         });
+        quote!(#(#slots)*)
+    }
+
+    // Input:   END
+    // Output:  {
+    //              struct Calls;
+    //              impl<D: Declares> Fits<D> for Calls {
+    //                  const BUDGET: Fit<D> = Limits::of("dashboard", 900).reserve(100).hold("0 load_profile");
+    //              }
+    //              let <Calls as Fits<_>>::BUDGET = calls((call_0,));
+    //              END
+    //          }
+    //
+    // A constant in a pattern is evaluated by `cargo check`, one in an expression by `cargo build` only. It stands in the
+    // argument behind the body, so that the future is not held and moved for it.
+    pub(super) fn before(&self, end: &TokenStream, scope: &Scope) -> TokenStream {
+        let span = scope.place;
+        let private = scope.runtime.private(span);
         let tuple = tuple(
             (0..self.calls.all.len())
                 .map(|number| slot_tokens(number, span))
@@ -100,49 +109,30 @@ impl Fit {
         let at = scope.anchor;
         let constants = scope.runtime.private(at);
         let limits = limits(scope);
-        let step = &self.step;
-        let hold = hold(&quote_spanned!(at=> &#step), scope);
+        let statements = (self.statements > 0).then(|| {
+            let millis = Literal::u64_unsuffixed(self.statements);
+            quote_spanned!(at=> .statements(#millis))
+        });
+        let hold = hold(spec::literal(&self.step, at), scope);
         let check = quote_spanned! {at=>
             struct Calls;
             impl<D: #constants::Declares> #constants::Fits<D> for Calls {
-                const BUDGET: #constants::Fit<D> = #limits.#hold;
+                const BUDGET: #constants::Fit<D> = #limits #statements.#hold;
             }
         };
         quote_spanned! {span=>
-            #(#slots)*
-            let future = #future;
             {
                 #check
-                match #calls {
-                    <Calls as #private::Fits<_>>::BUDGET => future,
-                }
+                let <Calls as #private::Fits<_>>::BUDGET = #calls;
+                #end
             }
-        }
-    }
-}
-
-/// A slot by its number.
-#[derive(Clone, Copy)]
-pub(super) enum Slot {
-    /// Of a call that counts.
-    Call(usize),
-    /// Of an await that does not, or is not there because of a `#[cfg]`.
-    Uncounted(usize),
-}
-
-impl Slot {
-    pub(super) fn variable(self, span: Span) -> Ident {
-        let span = Span::mixed_site().located_at(span);
-        match self {
-            Slot::Call(number) => format_ident!("call_{number}", span = span),
-            Slot::Uncounted(number) => format_ident!("_await_{number}", span = span),
         }
     }
 }
 
 /// The variable of the call with this number.
 pub(super) fn slot(number: usize, span: Span) -> Ident {
-    Slot::Call(number).variable(span)
+    format_ident!("call_{number}", span = Span::mixed_site().located_at(span))
 }
 
 fn slot_tokens(number: usize, span: Span) -> TokenStream {
@@ -246,10 +236,10 @@ fn has_our_names(sig: &Signature) -> bool {
     crate::syntax::mentions(sig.inputs.to_token_stream(), &is_ours)
 }
 
-// Output:  hold(&STEP)
+// Output:  hold("0 load_profile")
 //
 // What rustc underlines reaches from the first of these tokens to the last.
-fn hold(step: &TokenStream, scope: &Scope) -> TokenStream {
+fn hold(step: Literal, scope: &Scope) -> TokenStream {
     let last = match &scope.budget {
         Some(Given {
             value: Amount::Path(path),
@@ -258,7 +248,7 @@ fn hold(step: &TokenStream, scope: &Scope) -> TokenStream {
         _ => None,
     };
     let name = Ident::new("hold", scope.anchor);
-    let mut arguments = Group::new(Delimiter::Parenthesis, step.clone());
+    let mut arguments = Group::new(Delimiter::Parenthesis, TokenTree::from(step).into());
     arguments.set_span(last.unwrap_or(scope.anchor));
     quote!(#name #arguments)
 }
@@ -277,9 +267,28 @@ fn limits(scope: &Scope) -> TokenStream {
     quote_spanned!(span=> #private::Limits::of(#name, #budget) #reserve #cleanup)
 }
 
-/// A step as tokens, and what has to be known about it to leave out what makes no difference.
+/// What the statements under `#[budget]` take together at most. As much as can be, where only the compiler knows.
+fn at_most(calls: &Calls, statements: &[Placed]) -> u64 {
+    let each = statements.iter().zip(&calls.covered);
+    each.fold(0_u64, |sum, (placed, covered)| {
+        let Statement::Budget(budget) = &placed.statement else {
+            return sum;
+        };
+        let times = budget.times.as_ref().map_or(1, |times| times.value);
+        let most = match budget.amount.value {
+            Amount::Millis(millis) => millis.saturating_mul(times),
+            // It counts as a call.
+            Amount::Path(_) if covered.constant.is_some() && times == 1 => 0,
+            Amount::Path(_) | Amount::Percent(_) => u64::MAX,
+        };
+        sum.saturating_add(most)
+    })
+}
+
+/// A step as text, empty if it takes no time and goes on, and what has to be known about it to leave out what makes no
+/// difference.
 struct Written {
-    tokens: TokenStream,
+    text: String,
     /// Something in it has a price.
     priced: bool,
     /// There is a `break` or `continue` in it that ends a way through the loop around it.
@@ -299,11 +308,8 @@ impl Written {
 }
 
 struct Writer<'a> {
-    private: TokenStream,
-    runtime: &'a Runtime,
     calls: &'a Calls,
     statements: &'a [Placed],
-    span: Span,
 }
 
 impl Writer<'_> {
@@ -311,36 +317,32 @@ impl Writer<'_> {
         match flow {
             Flow::Nothing => self.sequence(&[]),
             Flow::Call(number) => {
-                let name = self
-                    .calls
-                    .all
-                    .get(*number)
-                    .map_or("await", |call| &call.name);
-                let name = spec::literal(name, self.span);
-                let number = Literal::usize_unsuffixed(*number);
+                let call = self.calls.all.get(*number);
+                let name = call.map_or("await", |call| &call.name);
                 Written {
-                    tokens: self.step("Call", &quote!(#number, #name)),
+                    text: format!("{number} {name}"),
                     priced: true,
                     breaks: false,
                     through: true,
                 }
             }
             Flow::Sequence(steps) => self.sequence(steps),
-            Flow::Either(steps) | Flow::Conditional(steps) => self.one_of("Either", steps),
-            Flow::Together(steps) => self.one_of("Join", steps),
+            Flow::Either(steps) | Flow::Conditional(steps) => self.one_of("either", steps),
+            Flow::Together(steps) => self.one_of("join", steps),
             Flow::Covered(number, inner) => {
                 let inner = self.write(inner);
                 match self.price(*number) {
                     Some(price) => {
-                        let tokens = &inner.tokens;
+                        let (breaks, through) = (inner.breaks, inner.through);
                         Written {
-                            tokens: if inner.breaks || !inner.through {
-                                self.step("Around", &quote!(&#price, &#tokens))
+                            text: if breaks || !through {
+                                format!("within({price}, {})", Self::text(inner))
                             } else {
                                 price
                             },
                             priced: true,
-                            ..inner
+                            breaks,
+                            through,
                         }
                     }
                     None => inner,
@@ -354,22 +356,26 @@ impl Writer<'_> {
                 }
                 Written {
                     breaks: false,
-                    ..self.around(if *ends { "Loop" } else { "Forever" }, body, through)
+                    ..Self::around(if *ends { "loop" } else { "forever" }, body, through)
                 }
             }
-            Flow::Return(value) => self.around("Return", self.write(value), false),
+            Flow::Return(value) => Self::around("return", self.write(value), false),
             Flow::Leave(value) => Written {
                 breaks: true,
-                ..self.around("Break", self.write(value), false)
+                ..Self::around("break", self.write(value), false)
             },
         }
     }
 
     fn sequence(&self, steps: &[Flow]) -> Written {
-        let mut steps: Vec<Written> = steps.iter().map(|step| self.write(step)).collect();
-        steps.retain(|step| !step.is_nothing());
+        let steps: Vec<Written> = steps
+            .iter()
+            .filter(|step| !matches!(step, Flow::Nothing))
+            .map(|step| self.write(step))
+            .filter(|step| !step.is_nothing())
+            .collect();
         let through = steps.iter().all(|step| step.through);
-        self.several("Then", steps, through)
+        Self::several("then", steps, through)
     }
 
     fn one_of(&self, name: &str, steps: &[Flow]) -> Written {
@@ -383,69 +389,66 @@ impl Writer<'_> {
                     && (!step.is_nothing() || !std::mem::replace(&mut goes_on, true))
             });
         }
-        self.several(name, steps, through)
+        Self::several(name, steps, through)
     }
 
-    fn several(&self, name: &str, mut steps: Vec<Written>, through: bool) -> Written {
+    fn several(name: &str, mut steps: Vec<Written>, through: bool) -> Written {
         let priced = steps.iter().any(|step| step.priced);
         let breaks = steps.iter().any(|step| step.breaks);
-        let tokens = match steps.pop() {
-            Some(only) if steps.is_empty() => only.tokens,
+        let text = match steps.pop() {
+            Some(only) if steps.is_empty() => only.text,
+            None => String::new(),
             last => {
                 steps.extend(last);
-                let tokens = steps.iter().map(|step| &step.tokens);
-                self.step(name, &quote!(&[#(#tokens),*]))
+                let steps: Vec<String> = steps.into_iter().map(Self::text).collect();
+                format!("{name}({})", steps.join(", "))
             }
         };
         Written {
-            tokens,
+            text,
             priced,
             breaks,
             through,
         }
     }
 
-    fn around(&self, name: &str, mut inner: Written, through: bool) -> Written {
-        let tokens = &inner.tokens;
-        inner.tokens = self.step(name, &quote!(&#tokens));
-        inner.through = through;
-        inner
+    fn around(name: &str, inner: Written, through: bool) -> Written {
+        let (priced, breaks) = (inner.priced, inner.breaks);
+        Written {
+            text: format!("{name}({})", Self::text(inner)),
+            priced,
+            breaks,
+            through,
+        }
+    }
+
+    /// Most of what a body consists of takes no time: it is put into words only where one is needed.
+    fn text(written: Written) -> String {
+        if written.text.is_empty() {
+            "then()".to_owned()
+        } else {
+            written.text
+        }
     }
 
     /// What the statement attribute with this number says; a shield says nothing.
-    fn price(&self, number: usize) -> Option<TokenStream> {
+    fn price(&self, number: usize) -> Option<String> {
         let placed = self.statements.get(number)?;
         let Statement::Budget(budget) = &placed.statement else {
             return None;
         };
         let covered = self.calls.covered.get(number)?;
-        let name = spec::literal(&covered.name, self.span);
+        let name = &covered.name;
         let once = match (covered.constant, &budget.amount.value) {
-            (Some(call), _) => {
-                let call = Literal::usize_unsuffixed(call);
-                self.step("Call", &quote!(#call, #name))
-            }
-            (None, amount) => {
-                let kind = match amount {
-                    Amount::Percent(_) => "Share",
-                    _ => "Budget",
-                };
-                let amount = spec::millis(&budget.amount, self.runtime, self.span);
-                self.step(kind, &quote!(#amount, #name))
-            }
+            (Some(call), _) => format!("{call} {name}"),
+            (None, Amount::Percent(percent)) => format!("{percent}% {name}"),
+            (None, Amount::Millis(millis)) => format!("{millis}ms {name}"),
+            // Only where nothing is counted at all.
+            (None, Amount::Path(_)) => return None,
         };
         Some(match &budget.times {
-            Some(times) => {
-                let times = Literal::u64_unsuffixed(times.value);
-                self.step("Times", &quote!(#times, &#once))
-            }
+            Some(times) => format!("{}x({once})", times.value),
             None => once,
         })
-    }
-
-    fn step(&self, name: &str, arguments: &TokenStream) -> TokenStream {
-        let private = &self.private;
-        let name = Ident::new(name, self.span);
-        quote_spanned!(self.span=> #private::Step::#name(#arguments))
     }
 }

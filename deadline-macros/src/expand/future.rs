@@ -1,13 +1,14 @@
 //! The future that a function returns: its body in an async block, in a scope.
 
 use super::body::Rewritten;
+use super::fit::Fit;
 use super::{spec, stop};
 use crate::model::shape::returns_never;
 use crate::model::{Scope, output};
 use crate::parse::deadline::{Boxed, Parent};
 use crate::syntax;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens as _, quote_spanned};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Block, Expr, ExprAsync, ItemFn, Stmt};
 
@@ -15,23 +16,29 @@ use syn::{Block, Expr, ExprAsync, ItemFn, Stmt};
 pub(super) struct Parts<'a> {
     pub(super) scope: &'a Scope,
     pub(super) rewritten: Rewritten,
+    pub(super) fit: Option<Fit>,
     /// Whether the signature says the budget.
     pub(super) in_signature: bool,
 }
 
 /// `Scoped::ending(SPEC.here(), async move { … }, STOP)` in one of its forms.
-pub(super) struct Future(TokenStream);
+pub(super) struct Future {
+    /// What is in front of it: the traits that it, and the body in it, call methods of, all in one place because each place
+    /// has its price for the compiler, and the slots of its calls.
+    pub(super) begin: TokenStream,
+    pub(super) expr: TokenStream,
+}
 
 impl Future {
     // Input:   BODY, let user = user;
-    // Output:  Scoped::ending(SPEC.here(), async move {
+    // Output:  use {Gates as _, HandsOut as _};
+    //          Scoped::ending(SPEC.here(), async move {
     //              let user = user;
     //              if false { return returns::<T>(); }
     //              { BODY }
-    //          }, { use HandsOut as _; Holds::<T>::new().deadline_carry(|stopped| stop::<T>(stopped)) })
+    //          }, Holds::<T>::new().deadline_carry(|stopped| stop::<T>(stopped)))
     pub(super) fn around(item: &ItemFn, rebound: &TokenStream, parts: &Parts) -> Self {
         let span = parts.scope.place;
-        let uses = parts.rewritten.uses(parts.scope);
         let typed = if returns_never(item) {
             TokenStream::new()
         } else {
@@ -40,34 +47,28 @@ impl Future {
         let body = body(&item.block);
         let block = quote_spanned! {span=>
             async move {
-                #uses
                 #rebound
                 #typed
                 #body
             }
         };
-        Future(scoped(&block, returns_never(item), parts))
+        scoped(&block, returns_never(item), parts)
     }
 
     /// The same for a block that is there already, such as the one that `#[async_trait]` makes.
     pub(super) fn of(block: &mut ExprAsync, context: &TokenStream, parts: &Parts) -> Self {
-        let uses = parts.rewritten.uses(parts.scope);
         let typed = if is_typed(block) {
             TokenStream::new()
         } else {
             typed_return(parts)
         };
         let place = Span::mixed_site().located_at(block.async_token.span);
-        let begin = quote_spanned!(place=> #uses #context #typed);
+        let begin = quote_spanned!(place=> #context #typed);
         block
             .block
             .stmts
             .insert(0, Stmt::Expr(Expr::Verbatim(begin), None));
-        Future(scoped(&block.to_token_stream(), false, parts))
-    }
-
-    pub(super) fn into_tokens(self) -> TokenStream {
-        self.0
+        scoped(&block.to_token_stream(), false, parts)
     }
 }
 
@@ -84,7 +85,7 @@ fn body(block: &Block) -> TokenStream {
     }
 }
 
-fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
+fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> Future {
     let scope = parts.scope;
     let span = scope.place;
     let private = scope.runtime.private(span);
@@ -99,6 +100,7 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
     let holds = holds(scope, never);
     let (method, plain, end) = match &scope.fallback {
         None => {
+            // Not the function itself: its type would demand once more what its name demands, and rustc say it again.
             let stop = stop::carried(scope);
             let closure = quote_spanned!(span=> |stopped| #stop);
             ("deadline_carry", "carrying", closure)
@@ -108,16 +110,22 @@ fn scoped(block: &TokenStream, never: bool, parts: &Parts) -> TokenStream {
             ("deadline_fall_back", "with_fallback", closure)
         }
     };
-    let Some(holds) = holds else {
-        let form = Ident::new(plain, span);
-        return quote_spanned!(span=> #private::Scoped::#form(#here, #block, #end));
+    let uses = parts.rewritten.uses(holds.is_some(), scope);
+    let (form, end) = match holds {
+        Some(holds) => {
+            let method = Ident::new(method, span);
+            ("ending", quote_spanned!(span=> #holds.#method(#end)))
+        }
+        None => (plain, end),
     };
-    let method = Ident::new(method, span);
-    quote_spanned! {span=>
-        #private::Scoped::ending(#here, #block, {
-            use #private::HandsOut as _;
-            #holds.#method(#end)
-        })
+    let (slots, end) = match &parts.fit {
+        Some(fit) => (fit.slots(scope), fit.before(&end, scope)),
+        None => (TokenStream::new(), end),
+    };
+    let form = Ident::new(form, span);
+    Future {
+        begin: quote!(#uses #slots),
+        expr: quote_spanned!(span=> #private::Scoped::#form(#here, #block, #end)),
     }
 }
 

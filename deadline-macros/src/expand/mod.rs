@@ -15,8 +15,9 @@ mod statements;
 mod stop;
 pub(crate) mod synchronous;
 
+use crate::model::runtime::Place;
 use crate::model::shape::{self, Shape};
-use crate::model::{Function, Scope, output};
+use crate::model::{Function, output};
 use fit::Fit;
 use future::Future;
 use proc_macro2::{Span, TokenStream};
@@ -32,14 +33,12 @@ use syn::{Expr, Stmt};
 // Output:
 //     fn load(user: UserId) -> impl Future<Output = Result<Profile, Error>> + Budgeted<Budget = Millis<450>> {
 //         __same_version!("0.1.0");
+//         use HandsOut as _;
 //         Scoped::ending(const { &Spec::<Millis<450>>::new("load") }.here(), async move {
 //             let user = user;
 //             if false { return returns::<Result<Profile, Error>>(); }
 //             { BODY }
-//         }, {
-//             use HandsOut as _;
-//             Holds::<Result<Profile, Error>>::new().deadline_carry(|stopped| stop::<Result<Profile, Error>>(stopped))
-//         })
+//         }, Holds::<Result<Profile, Error>>::new().deadline_carry(|stopped| stop::<Result<Profile, Error>>(stopped)))
 //     }
 pub(crate) fn function(function: Function) -> TokenStream {
     let Function {
@@ -50,7 +49,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
     } = function;
     docs::append(&mut item.attrs, &scope);
 
-    let version = version(&scope.runtime.root(Span::mixed_site()));
+    let version = version(scope.runtime.root(Span::mixed_site()));
     let returned = output::of(&item.sig);
     let mut rewritten = body::Rewritten::default();
     let mut fit = None;
@@ -66,6 +65,7 @@ pub(crate) fn function(function: Function) -> TokenStream {
     let parts = future::Parts {
         scope: &scope,
         rewritten,
+        fit,
         in_signature: shape == Shape::Returned,
     };
 
@@ -73,18 +73,17 @@ pub(crate) fn function(function: Function) -> TokenStream {
         Shape::Returned | Shape::Kept => {
             let read_by_others = shape::keeps_its_form(&item);
             let rebound = parameters::rebind(&mut item.sig, read_by_others, &scope);
-            let future = Future::around(&item, &rebound, &parts);
+            let Future { begin, expr } = Future::around(&item, &rebound, &parts);
             lints::allow_future_output(&mut item, &returned);
             let tail = if shape == Shape::Returned {
                 signature::return_the_future(&mut item.sig, &scope);
                 lints::allow_refinement(&mut item);
                 lints::allow_must_use(&mut item);
                 signature::make_in_place(&mut item);
-                checked(fit.as_ref(), future, &scope)
+                quote!(#begin #expr)
             } else {
-                let future = future.into_tokens();
                 let span = Span::mixed_site().located_at(item.sig.ident.span());
-                quote_spanned!(span=> #future.await)
+                quote_spanned!(span=> #begin #expr.await)
             };
             item.block.stmts = vec![Stmt::Expr(
                 Expr::Verbatim(quote!(#version #audit #tail)),
@@ -98,12 +97,11 @@ pub(crate) fn function(function: Function) -> TokenStream {
             let context = parameters::context(&item.sig, &scope);
             shape::with_future(&mut item.block, |future| {
                 if let Expr::Async(block) = future {
-                    let wrapped = Future::of(block, &context, &parts);
-                    let wrapped = checked(fit.as_ref(), wrapped, &scope);
-                    *future = Expr::Verbatim(if fit.is_some() {
-                        quote!({ #wrapped })
+                    let Future { begin, expr } = Future::of(block, &context, &parts);
+                    *future = Expr::Verbatim(if begin.is_empty() {
+                        expr
                     } else {
-                        wrapped
+                        quote!({ #begin #expr })
                     });
                 }
             });
@@ -115,16 +113,8 @@ pub(crate) fn function(function: Function) -> TokenStream {
     item.into_token_stream()
 }
 
-fn checked(fit: Option<&Fit>, future: Future, scope: &Scope) -> TokenStream {
-    let future = future.into_tokens();
-    match fit {
-        Some(fit) => fit.around(&future, scope),
-        None => future,
-    }
-}
-
 /// Expands to nothing, or to an error when the runtime is not the one that this macro was made for.
-fn version(root: &TokenStream) -> TokenStream {
+fn version(root: Place<'_>) -> TokenStream {
     let version = env!("CARGO_PKG_VERSION");
     quote!(#root::__same_version! { #version })
 }

@@ -8,9 +8,11 @@ use crate::parse::amount::Amount;
 use crate::parse::statement::{Budget, Statement};
 use crate::parse::statements::Placed;
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, quote_spanned};
+use quote::quote_spanned;
 use syn::visit_mut::VisitMut as _;
-use syn::{Attribute, Expr, ExprMacro, Local, Stmt, StmtMacro};
+use syn::{
+    Attribute, Block, Expr, ExprBlock, ExprMacro, Label, Local, Stmt, StmtMacro, Token, token,
+};
 
 // Input:   #[budget("250ms")] let orders = recent(user).await?;
 // Output:  let limit = Limit::start(SPEC);
@@ -117,7 +119,7 @@ pub(super) fn expression<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, place
         Some(covering) => {
             let (start, cover) = covering.open(rewriter, expr);
             rewriter.under(cover, |rewriter| whole(rewriter, expr, placed));
-            covering.close(rewriter, expr, start.as_ref());
+            covering.close(rewriter, expr, start);
         }
         None => whole(rewriter, expr, placed),
     }
@@ -129,7 +131,7 @@ fn covered<'a>(rewriter: &mut Rewriter<'a>, expr: &mut Expr, covering: Option<Co
         Some(covering) => {
             let (start, cover) = covering.open(rewriter, expr);
             rewriter.under(cover, |rewriter| rewriter.visit_expr_mut(expr));
-            covering.close(rewriter, expr, start.as_ref());
+            covering.close(rewriter, expr, start);
         }
         None => rewriter.visit_expr_mut(expr),
     }
@@ -164,22 +166,20 @@ impl<'a> Covering<'a> {
     }
 
     // Output:  { let limit = …; EXPR }    or with a fallback    'budget: { let limit = …; EXPR }
-    fn close(self, rewriter: &Rewriter, expr: &mut Expr, start: Option<&Stmt>) {
+    fn close(self, rewriter: &Rewriter, expr: &mut Expr, start: Option<Stmt>) {
         if let Covering::Budget(budget) = self {
             if budget.fallback.is_some() {
                 labelled(rewriter, expr, start);
             } else {
-                enclose(expr, &start.to_token_stream());
+                enclose(expr, start);
             }
         }
     }
 }
 
 /// A block of its own for the expression and what begins in front of it.
-pub(super) fn enclose(expr: &mut Expr, start: &TokenStream) {
-    let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
-    let attrs = attributes(expr);
-    *expr = block(attrs, quote_spanned!(span=> { #start #expr }), expr);
+pub(super) fn enclose(expr: &mut Expr, start: Option<Stmt>) {
+    block(expr, None, start);
 }
 
 /// The fallback as it may stand inside the labelled block.
@@ -190,24 +190,34 @@ pub(super) fn fallback(rewriter: &mut Rewriter, budget: &Budget) -> Option<Expr>
 }
 
 /// The block that a missed await leaves with the fallback.
-fn labelled(rewriter: &Rewriter, expr: &mut Expr, start: Option<&Stmt>) {
-    let span = Span::mixed_site().located_at(crate::parse::options::start(expr));
-    let label = labels::budget(rewriter.replaceable(), span);
-    let attrs = attributes(expr);
-    *expr = block(attrs, quote_spanned!(span=> #label: { #start #expr }), expr);
+fn labelled(rewriter: &Rewriter, expr: &mut Expr, start: Option<Stmt>) {
+    let span = place(expr);
+    let label = Label {
+        name: labels::budget(rewriter.replaceable(), span),
+        colon_token: Token![:](span),
+    };
+    block(expr, Some(label), start);
 }
 
-/// The user's attributes, which stay on the statement as a whole.
-fn attributes(expr: &mut Expr) -> Vec<Attribute> {
-    crate::syntax::attrs_mut(expr).map_or_else(Vec::new, std::mem::take)
+/// A block in the tree, so that the printer knows where it needs parentheses, and nothing is read a second time. The
+/// user's attributes stay on the statement as a whole.
+fn block(expr: &mut Expr, label: Option<Label>, start: Option<Stmt>) {
+    let span = place(expr);
+    let attrs = crate::syntax::attrs_mut(expr).map_or_else(Vec::new, std::mem::take);
+    let value = std::mem::replace(expr, Expr::Verbatim(TokenStream::new()));
+    let value = Stmt::Expr(value, None);
+    *expr = Expr::Block(ExprBlock {
+        attrs,
+        label,
+        block: Block {
+            brace_token: token::Brace(span),
+            stmts: start.into_iter().chain([value]).collect(),
+        },
+    });
 }
 
-/// A block in the tree, so that the printer knows where it needs parentheses.
-fn block(attrs: Vec<Attribute>, tokens: TokenStream, otherwise: &Expr) -> Expr {
-    match syn::parse2::<syn::ExprBlock>(tokens) {
-        Ok(block) => Expr::Block(syn::ExprBlock { attrs, ..block }),
-        Err(_) => otherwise.clone(),
-    }
+fn place(expr: &Expr) -> Span {
+    Span::mixed_site().located_at(crate::parse::options::start(expr))
 }
 
 fn cover<'a>(placed: &[&'a Placed]) -> Option<Covering<'a>> {

@@ -25,7 +25,7 @@ use syn::{Expr, ItemFn, Stmt};
 //     }
 pub(crate) fn function(mut item: ItemFn, scope: &Scope, statements: &[Placed]) -> TokenStream {
     body::rewrite(&mut item.block, scope, statements, None);
-    let version = version(&scope.runtime.root(Span::mixed_site()));
+    let version = version(scope.runtime.root(Span::mixed_site()));
     item.block
         .stmts
         .insert(0, Stmt::Expr(Expr::Verbatim(version), None));

@@ -8,12 +8,11 @@ use crate::parse::amount::Amount;
 use crate::parse::statement::{Kind, Statement};
 use crate::parse::statements::{Placed, mark};
 use crate::syntax::{self, Arguments, Known};
-use proc_macro2::{Ident, Literal, Span, TokenStream};
-use syn::spanned::Spanned as _;
+use proc_macro2::{Ident, Span, TokenStream};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Arm, Attribute, Block, Expr, ExprAsync, ExprAwait, ExprCall, ExprClosure, ExprConst, ExprLit,
-    FieldValue, Item, Lit, Local, Macro, Meta, Pat, Stmt, Type, parse_quote_spanned,
+    ExprPath, FieldValue, Item, Lit, LitInt, Local, Macro, Meta, Pat, Stmt, Type, token,
 };
 
 /// One awaited call.
@@ -59,6 +58,27 @@ pub(crate) fn number(body: &mut Block, itself: &Ident, statements: &[Placed]) ->
     numbers.found
 }
 
+/// Puts the number around a future. Nothing of it is left in the expansion.
+fn marked(future: &mut Expr, number: usize) {
+    let span = Span::mixed_site();
+    let number = LitInt::new(&number.to_string(), span);
+    let number = Expr::Lit(ExprLit {
+        attrs: Vec::new(),
+        lit: Lit::Int(number),
+    });
+    let base = std::mem::replace(future, Expr::Verbatim(TokenStream::new()));
+    *future = Expr::Call(ExprCall {
+        attrs: Vec::new(),
+        func: Box::new(Expr::Path(ExprPath {
+            attrs: Vec::new(),
+            qself: None,
+            path: Ident::new(MARK, span).into(),
+        })),
+        paren_token: token::Paren(span),
+        args: [number, base].into_iter().collect(),
+    });
+}
+
 /// The number of a call, and its future as written.
 pub(crate) fn numbered(expr: &Expr) -> Option<(usize, &Expr)> {
     let Expr::Call(ExprCall { func, args, .. }) = expr else {
@@ -82,8 +102,12 @@ pub(crate) fn numbered(expr: &Expr) -> Option<(usize, &Expr)> {
 
 /// Takes the number off.
 pub(crate) fn take_number(expr: &mut Expr) -> Option<usize> {
-    let (number, future) = numbered(expr)?;
-    *expr = future.clone();
+    let (number, _) = numbered(expr)?;
+    if let Expr::Call(call) = expr
+        && let Some(future) = call.args.pop()
+    {
+        *expr = future;
+    }
     Some(number)
 }
 
@@ -101,7 +125,7 @@ impl Numbers<'_> {
             return;
         }
         let name = names::called(inner);
-        let number = Literal::usize_unsuffixed(self.found.all.len());
+        let number = self.found.all.len();
         self.found.all.push(Call {
             name: if name.is_empty() {
                 "await".to_owned()
@@ -110,10 +134,7 @@ impl Numbers<'_> {
             },
             conditions: self.conditions.clone(),
         });
-        let span = future.span();
-        let mark = Ident::new(MARK, Span::mixed_site());
-        let base = &*future;
-        *future = parse_quote_spanned!(span=> #mark(#number, #base));
+        marked(future, number);
     }
 
     /// `f()`, `Self::f()`, `self.f()`: a call to the function itself would have to fit into itself.
@@ -221,6 +242,9 @@ impl VisitMut for Numbers<'_> {
 
     fn visit_local_mut(&mut self, local: &mut Local) {
         let Some(init) = &mut local.init else { return };
+        if local.attrs.is_empty() {
+            return visit_mut::visit_local_init_mut(self, init);
+        }
         let name = first_called_in_expr(&init.expr);
         self.under(
             &local.attrs,

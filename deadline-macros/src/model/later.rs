@@ -25,7 +25,8 @@ impl Later {
     /// Whether the type of this expression may be found later. A call by itself is not enough: its future is gone
     /// after the await, so that nothing behind it can decide about its type.
     pub(crate) fn concerns(&self, expr: &Expr) -> bool {
-        syntax::mentions(expr.to_token_stream(), &|word| self.0.contains(word))
+        !self.0.is_empty()
+            && syntax::mentions(expr.to_token_stream(), &|word| self.0.contains(word))
     }
 
     fn bind(&mut self, pattern: &Pat) {
@@ -39,7 +40,7 @@ impl Later {
             Expr::Await(_) | Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) | Expr::Struct(_) => {
                 true
             }
-            Expr::Path(_) => expr.to_token_stream().to_string() != "None" && !self.concerns(expr),
+            Expr::Path(path) => !path.path.is_ident("None") && !self.concerns(expr),
             Expr::Try(inner) => self.is_known(&inner.expr),
             Expr::Paren(inner) => self.is_known(&inner.expr),
             Expr::Group(inner) => self.is_known(&inner.expr),

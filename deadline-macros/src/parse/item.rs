@@ -1,8 +1,9 @@
 //! The annotated function.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::parse::discouraged::Speculative as _;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, Block, Expr, FnModifiers, ItemFn, Signature, Stmt, Token, Visibility, token};
+use syn::{Attribute, Block, Expr, FnModifiers, ItemFn, Signature, Stmt, Token, Visibility};
 
 /// What the attribute was put on.
 pub(crate) enum Item {
@@ -16,12 +17,12 @@ pub(crate) enum Item {
 /// Reads a function. A body that cannot be read is carried along as it is: rustc says what is wrong with it, at its
 /// place and better than we could, and the function keeps its deadline.
 pub(crate) fn parse(item: TokenStream) -> Item {
-    let first = item
-        .clone()
-        .into_iter()
-        .next()
-        .map_or_else(Span::call_site, |token| token.span());
-    function.parse2(item).unwrap_or(Item::Other(first))
+    let mut first = Span::call_site();
+    let read = |input: ParseStream| {
+        first = input.span();
+        function(input)
+    };
+    read.parse2(item).unwrap_or(Item::Other(first))
 }
 
 fn function(input: ParseStream) -> syn::Result<Item> {
@@ -32,19 +33,17 @@ fn function(input: ParseStream) -> syn::Result<Item> {
         input.parse::<Token![;]>()?;
         return Ok(Item::WithoutBody(sig.ident.span()));
     }
-    let (brace_token, tokens, inside) = braces(input)?;
-    let read = |input: ParseStream| {
-        Ok((
-            input.call(Attribute::parse_inner)?,
-            input.call(Block::parse_within)?,
-        ))
-    };
-    let stmts = match read.parse2(inside) {
-        Ok((inner, stmts)) => {
-            attrs.extend(inner);
-            stmts
-        }
-        Err(_) => vec![Stmt::Expr(Expr::Verbatim(tokens), None)],
+    let whole = input.fork();
+    let inside;
+    let brace_token = syn::braced!(inside in input);
+    let ahead = inside.fork();
+    let stmts = if let Ok((inner, stmts)) = body(&ahead) {
+        inside.advance_to(&ahead);
+        attrs.extend(inner);
+        stmts
+    } else {
+        inside.parse::<TokenStream>()?;
+        vec![Stmt::Expr(Expr::Verbatim(braces(&whole)?), None)]
     };
     let block = Box::new(Block { brace_token, stmts });
     Ok(Item::Function(Box::new(ItemFn {
@@ -56,13 +55,17 @@ fn function(input: ParseStream) -> syn::Result<Item> {
     })))
 }
 
-/// The body as one token and what is inside it, also of a `$body:block` that `macro_rules!` hands on.
+fn body(input: ParseStream) -> syn::Result<(Vec<Attribute>, Vec<Stmt>)> {
+    Ok((
+        input.call(Attribute::parse_inner)?,
+        input.call(Block::parse_within)?,
+    ))
+}
+
+/// The body as one token, also of a `$body:block` that `macro_rules!` hands on.
 ///
 /// The token matters: made anew it would lose the places of its braces, and rustc would show a syntax error in it a
 /// second time, at another place.
-fn braces(input: ParseStream) -> syn::Result<(token::Brace, TokenStream, TokenStream)> {
-    let tokens = input.fork().parse::<TokenTree>()?.into();
-    let content;
-    let brace_token = syn::braced!(content in input);
-    Ok((brace_token, tokens, content.parse()?))
+fn braces(input: ParseStream) -> syn::Result<TokenStream> {
+    Ok(input.parse::<TokenTree>()?.into())
 }

@@ -121,8 +121,29 @@ pub(crate) fn once<T>(place: &mut Option<T>, value: Option<T>, name: &Ident, fau
 }
 
 /// The first token of an expression, which is where messages about it point.
+///
+/// `Spanned` finds it by printing the whole expression; the usual kinds are looked into instead.
 pub(crate) fn start(expr: &Expr) -> Span {
-    syn::spanned::Spanned::span(expr)
+    if !crate::syntax::attrs(expr).is_empty() {
+        return syn::spanned::Spanned::span(expr);
+    }
+    match expr {
+        Expr::Await(expr) => start(&expr.base),
+        Expr::Call(expr) => start(&expr.func),
+        Expr::Field(expr) => start(&expr.base),
+        Expr::MethodCall(expr) => start(&expr.receiver),
+        Expr::Try(expr) => start(&expr.expr),
+        Expr::ForLoop(expr) if expr.label.is_none() => expr.for_token.span,
+        Expr::While(expr) if expr.label.is_none() => expr.while_token.span,
+        Expr::Loop(expr) if expr.label.is_none() => expr.loop_token.span,
+        Expr::Path(path) if path.qself.is_none() && path.path.leading_colon.is_none() => {
+            match path.path.segments.first() {
+                Some(first) => first.ident.span(),
+                None => syn::spanned::Spanned::span(expr),
+            }
+        }
+        expr => syn::spanned::Spanned::span(expr),
+    }
 }
 
 /// Looks through parentheses and the invisible groups that `macro_rules!` puts around its fragments.

@@ -10,8 +10,9 @@ pub fn load_profile(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call(0, 0);
-    let future = rt::Scoped::ending(
+    use rt::{Gates as _, HandsOut as _};
+    let call_0 = rt::call(0);
+    rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<450>>::new("load_profile").reserve(50).min(20)
         }
@@ -22,25 +23,20 @@ pub fn load_profile(
                 return rt::returns::<Result<Profile, AppError>>();
             }
             {
-                let row = rt::gate(call_0, profiles().find(user), &call_0).await?;
+                let row = rt::At(profiles().find(user)).__deadline_gate(call_0).await?;
                 Ok(Profile::from(row))
             }
         },
         {
-            use rt::HandsOut as _;
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of("load_profile", 450)
+                    .reserve(50)
+                    .hold("0 profiles.find");
+            }
+            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Result<Profile, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<Profile, AppError>>(stopped))
         },
-    );
-    {
-        struct Calls;
-        impl<D: rt::Declares> rt::Fits<D> for Calls {
-            const BUDGET: rt::Fit<D> = rt::Limits::of("load_profile", 450)
-                .reserve(50)
-                .hold(&rt::Step::Call(0, "profiles.find"));
-        }
-        match rt::calls((call_0,)) {
-            <Calls as rt::Fits<_>>::BUDGET => future,
-        }
-    }
+    )
 }

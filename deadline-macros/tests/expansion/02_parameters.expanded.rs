@@ -11,9 +11,10 @@ fn merge(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call(0, 0);
-    let call_1 = rt::call(0, 0);
-    let future = rt::Scoped::ending(
+    use rt::{Gates as _, HandsOut as _};
+    let call_0 = rt::call(0);
+    let call_1 = rt::call(0);
+    rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<1000>>::new("merge") }.here(),
         async move {
             let arg0 = arg0;
@@ -29,31 +30,22 @@ fn merge(
                 return rt::returns::<Result<Vec<Row>, AppError>>();
             }
             {
-                into.extend(rt::gate(call_0, rows(left), &call_0).await?);
-                into.extend(rt::gate(call_1, rows(right), &call_1).await?);
+                into.extend(rt::At(rows(left)).__deadline_gate(call_0).await?);
+                into.extend(rt::At(rows(right)).__deadline_gate(call_1).await?);
                 Ok(into)
             }
         },
         {
-            use rt::HandsOut as _;
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of("merge", 1000)
+                    .hold("then(0 rows, 1 rows)");
+            }
+            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
             rt::Holds::<Result<Vec<Row>, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<
                     Result<Vec<Row>, AppError>,
                 >(stopped))
         },
-    );
-    {
-        struct Calls;
-        impl<D: rt::Declares> rt::Fits<D> for Calls {
-            const BUDGET: rt::Fit<D> = rt::Limits::of("merge", 1000)
-                .hold(
-                    &rt::Step::Then(
-                        &[rt::Step::Call(0, "rows"), rt::Step::Call(1, "rows")],
-                    ),
-                );
-        }
-        match rt::calls((call_0, call_1)) {
-            <Calls as rt::Fits<_>>::BUDGET => future,
-        }
-    }
+    )
 }

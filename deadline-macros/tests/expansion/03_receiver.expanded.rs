@@ -10,9 +10,10 @@ impl Client {
         deadline::__same_version! {
             "0.1.0"
         }
-        let call_0 = rt::call(0, 0);
-        let call_1 = rt::call(0, 0);
-        let future = rt::Scoped::ending(
+        use rt::{Gates as _, HandsOut as _};
+        let call_0 = rt::call(0);
+        let call_1 = rt::call(0);
+        rt::Scoped::ending(
             const { &rt::Spec::<deadline::Millis<2000>>::new("close") }.here(),
             async move {
                 let _ = &self;
@@ -21,32 +22,20 @@ impl Client {
                     return rt::returns::<Result<(), AppError>>();
                 }
                 {
-                    rt::gate(call_0, self.flush(), &call_0).await?;
-                    rt::gate(call_1, self.send(reason), &call_1).await
+                    rt::At(self.flush()).__deadline_gate(call_0).await?;
+                    rt::At(self.send(reason)).__deadline_gate(call_1).await
                 }
             },
             {
-                use rt::HandsOut as _;
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("close", 2000)
+                        .hold("then(0 self.flush, 1 self.send)");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
                 rt::Holds::<Result<(), AppError>>::new()
                     .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
             },
-        );
-        {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("close", 2000)
-                    .hold(
-                        &rt::Step::Then(
-                            &[
-                                rt::Step::Call(0, "self.flush"),
-                                rt::Step::Call(1, "self.send"),
-                            ],
-                        ),
-                    );
-            }
-            match rt::calls((call_0, call_1)) {
-                <Calls as rt::Fits<_>>::BUDGET => future,
-            }
-        }
+        )
     }
 }

@@ -7,8 +7,9 @@ pub fn import(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call(0, 0);
-    let future = rt::Scoped::ending(
+    use rt::{Gates as _, HandsOut as _};
+    let call_0 = rt::call(0);
+    rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<5000>>::new("import") }.here(),
         async move {
             let pages = pages;
@@ -23,7 +24,7 @@ pub fn import(
                         if let Some(stopped) = pace.checkpoint() {
                             return rt::stop::<Result<u64, AppError>>(stopped);
                         }
-                        rows += rt::gate(call_0, store(page), &call_0).await?;
+                        rows += rt::At(store(page)).__deadline_gate(call_0).await?;
                     }
                 }
                 while rows % 2 == 1 {
@@ -33,19 +34,14 @@ pub fn import(
             }
         },
         {
-            use rt::HandsOut as _;
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of("import", 5000)
+                    .hold("loop(0 store)");
+            }
+            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Result<u64, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<u64, AppError>>(stopped))
         },
-    );
-    {
-        struct Calls;
-        impl<D: rt::Declares> rt::Fits<D> for Calls {
-            const BUDGET: rt::Fit<D> = rt::Limits::of("import", 5000)
-                .hold(&rt::Step::Loop(&rt::Step::Call(0, "store")));
-        }
-        match rt::calls((call_0,)) {
-            <Calls as rt::Fits<_>>::BUDGET => future,
-        }
-    }
+    )
 }

@@ -7,11 +7,11 @@ pub fn dashboard(
     deadline::__same_version! {
         "0.1.0"
     }
+    use rt::{HandsOut as _, Settle as _};
     rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<900>>::new("dashboard").reserve(100) }
             .here(),
         async move {
-            use rt::Settle as _;
             let user = user;
             if false {
                 return rt::returns::<Result<Dashboard, AppError>>();
@@ -73,12 +73,7 @@ pub fn dashboard(
                 Ok(Dashboard::new(profile, orders, news, offers))
             }
         },
-        {
-            use rt::HandsOut as _;
-            rt::Holds::<Result<Dashboard, AppError>>::new()
-                .deadline_carry(|stopped| rt::stop::<
-                    Result<Dashboard, AppError>,
-                >(stopped))
-        },
+        rt::Holds::<Result<Dashboard, AppError>>::new()
+            .deadline_carry(|stopped| rt::stop::<Result<Dashboard, AppError>>(stopped)),
     )
 }

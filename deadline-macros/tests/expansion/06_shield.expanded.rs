@@ -7,6 +7,7 @@ pub fn hand_over(
     deadline::__same_version! {
         "0.1.0"
     }
+    use rt::HandsOut as _;
     rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<1000>>::new("hand_over") }.here(),
         async move {
@@ -33,10 +34,7 @@ pub fn hand_over(
                 Ok(())
             }
         },
-        {
-            use rt::HandsOut as _;
-            rt::Holds::<Result<(), AppError>>::new()
-                .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
-        },
+        rt::Holds::<Result<(), AppError>>::new()
+            .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped)),
     )
 }

@@ -5,8 +5,9 @@ pub fn weather(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call(0, 0);
-    let future = rt::Scoped::ending(
+    use rt::{Gates as _, HandsOut as _};
+    let call_0 = rt::call(0);
+    rt::Scoped::ending(
         const { &rt::Spec::<deadline::Millis<200>>::new("weather") }.here(),
         async move {
             let places = places;
@@ -24,26 +25,22 @@ pub fn weather(
                                 |stopped| Weather::unknown(stopped.cause()),
                             );
                         }
-                        weather.add(rt::gate(call_0, forecast(place), &call_0).await);
+                        weather
+                            .add(rt::At(forecast(place)).__deadline_gate(call_0).await);
                     }
                 }
                 weather
             }
         },
         {
-            use rt::HandsOut as _;
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of("weather", 200)
+                    .hold("loop(0 forecast)");
+            }
+            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Weather>::new()
                 .deadline_fall_back(move |stopped| Weather::unknown(stopped.cause()))
         },
-    );
-    {
-        struct Calls;
-        impl<D: rt::Declares> rt::Fits<D> for Calls {
-            const BUDGET: rt::Fit<D> = rt::Limits::of("weather", 200)
-                .hold(&rt::Step::Loop(&rt::Step::Call(0, "forecast")));
-        }
-        match rt::calls((call_0,)) {
-            <Calls as rt::Fits<_>>::BUDGET => future,
-        }
-    }
+    )
 }

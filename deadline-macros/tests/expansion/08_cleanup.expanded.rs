@@ -8,15 +8,15 @@ pub fn transfer(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call(0, 0);
-    let call_1 = rt::call(0, 0);
-    let future = rt::Scoped::ending(
+    use rt::{HandsOut as _, Settle as _};
+    let call_0 = rt::call(0);
+    let call_1 = rt::call(0);
+    rt::Scoped::ending(
         const {
             &rt::Spec::<deadline::Millis<1000>>::new("transfer").reserve(100).cleanup(50)
         }
             .here(),
         async move {
-            use rt::Settle as _;
             let from = from;
             let to = to;
             if false {
@@ -46,25 +46,16 @@ pub fn transfer(
             }
         },
         {
-            use rt::HandsOut as _;
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of("transfer", 1000)
+                    .reserve(100)
+                    .cleanup(50)
+                    .hold("then(0 book, 1 booked.receipt)");
+            }
+            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
             rt::Holds::<Result<Receipt, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<Receipt, AppError>>(stopped))
         },
-    );
-    {
-        struct Calls;
-        impl<D: rt::Declares> rt::Fits<D> for Calls {
-            const BUDGET: rt::Fit<D> = rt::Limits::of("transfer", 1000)
-                .reserve(100)
-                .cleanup(50)
-                .hold(
-                    &rt::Step::Then(
-                        &[rt::Step::Call(0, "book"), rt::Step::Call(1, "booked.receipt")],
-                    ),
-                );
-        }
-        match rt::calls((call_0, call_1)) {
-            <Calls as rt::Fits<_>>::BUDGET => future,
-        }
-    }
+    )
 }

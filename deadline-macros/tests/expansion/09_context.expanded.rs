@@ -10,8 +10,9 @@ pub fn run(
     deadline::__same_version! {
         "0.1.0"
     }
-    let call_0 = rt::call(0, 0);
-    let future = rt::Scoped::ending(
+    use rt::{Gates as _, HandsOut as _};
+    let call_0 = rt::call(0);
+    rt::Scoped::ending(
         const { &rt::Spec::<_>::new("job") }.under(&cx),
         async move {
             #[allow(unused_variables)]
@@ -20,25 +21,20 @@ pub fn run(
             if false {
                 return rt::returns::<Result<(), AppError>>();
             }
-            rt::gate(call_0, job.run(cx), &call_0).await
+            rt::At(job.run(cx)).__deadline_gate(call_0).await
         },
         {
-            use rt::HandsOut as _;
+            struct Calls;
+            impl<D: rt::Declares> rt::Fits<D> for Calls {
+                const BUDGET: rt::Fit<D> = rt::Limits::of(
+                        "job",
+                        rt::Constant(crate::budgets::JOB).whole_millis(),
+                    )
+                    .hold("0 job.run");
+            }
+            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Result<(), AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
         },
-    );
-    {
-        struct Calls;
-        impl<D: rt::Declares> rt::Fits<D> for Calls {
-            const BUDGET: rt::Fit<D> = rt::Limits::of(
-                    "job",
-                    rt::Constant(crate::budgets::JOB).whole_millis(),
-                )
-                .hold(&rt::Step::Call(0, "job.run"));
-        }
-        match rt::calls((call_0,)) {
-            <Calls as rt::Fits<_>>::BUDGET => future,
-        }
-    }
+    )
 }

@@ -9,8 +9,9 @@ where
         "0.1.0"
     }
     Box::pin({
-        let call_0 = rt::call(0, 0);
-        let future = rt::Scoped::ending(
+        use rt::{Gates as _, HandsOut as _};
+        let call_0 = rt::call(0);
+        rt::Scoped::ending(
             const { &rt::Spec::<deadline::Millis<450>>::new("find") }.here(),
             async move {
                 if let Some(__ret) = None::<Result<Profile, AppError>> {
@@ -19,27 +20,22 @@ where
                 let __self = self;
                 let user = user;
                 let __ret: Result<Profile, AppError> = {
-                    rt::gate(call_0, __self.rows().find(user), &call_0).await
+                    rt::At(__self.rows().find(user)).__deadline_gate(call_0).await
                 };
                 __ret
             },
             {
-                use rt::HandsOut as _;
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("find", 450)
+                        .hold("0 __self.rows.find");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
                 rt::Holds::<Result<Profile, AppError>>::new()
                     .deadline_carry(|stopped| rt::stop::<
                         Result<Profile, AppError>,
                     >(stopped))
             },
-        );
-        {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("find", 450)
-                    .hold(&rt::Step::Call(0, "__self.rows.find"));
-            }
-            match rt::calls((call_0,)) {
-                <Calls as rt::Fits<_>>::BUDGET => future,
-            }
-        }
+        )
     })
 }

@@ -2,7 +2,7 @@
 
 use super::price::{Price, larger};
 use super::slots::Declared;
-use super::step::Step;
+use super::step::{Kind, Step};
 
 /// What the steps are read with.
 #[derive(Clone, Copy)]
@@ -42,65 +42,63 @@ impl Costs {
         }
     }
 
-    pub(super) const fn of(step: &Step<'_>, prices: &Prices) -> Self {
-        match step {
-            Step::Call(number, _) => match Price::declared(prices.declared.at(*number)) {
+    pub(super) const fn of(step: &Step, prices: &Prices) -> Self {
+        match step.kind() {
+            Kind::Call(number, _) => match Price::declared(prices.declared.at(number)) {
                 Some(price) => Self::through(price.sum),
                 None => Self::FREE,
             },
-            Step::Budget(..) | Step::Share(..) | Step::Times(..) => {
+            Kind::Budget(..) | Kind::Share(..) | Kind::Times(..) => {
                 Self::through(Price::fixed(step, prices).sum)
             }
-            Step::Around(budget, inner) => {
-                let inner = Self::of(inner, prices);
-                let sum = Price::fixed(budget, prices).sum;
+            Kind::Around(budget, inner) => {
+                let inner = Self::of(&inner, prices);
+                let sum = Price::fixed(&budget, prices).sum;
                 Self {
                     through: replaced(inner.through, sum),
                     left: replaced(inner.left, sum),
                     reached: sum,
                 }
             }
-            Step::Then(steps) => {
+            Kind::Then(mut steps) => {
                 let mut costs = Self::FREE;
-                let mut index = 0;
-                while index < steps.len() {
-                    costs = costs.then(Self::of(&steps[index], prices));
-                    index += 1;
+                while let Some(step) = steps.next() {
+                    costs = costs.then(Self::of(&step, prices));
                 }
                 costs
             }
-            Step::Either([]) | Step::Join([]) => Self::FREE,
-            Step::Either([first, others @ ..]) | Step::Join([first, others @ ..]) => {
-                let mut costs = Self::of(first, prices);
-                let mut index = 0;
-                while index < others.len() {
-                    costs = costs.or(Self::of(&others[index], prices));
-                    index += 1;
+            Kind::Either(mut steps) | Kind::Join(mut steps) => {
+                let Some(first) = steps.next() else {
+                    return Self::FREE;
+                };
+                let mut costs = Self::of(&first, prices);
+                while let Some(step) = steps.next() {
+                    costs = costs.or(Self::of(&step, prices));
                 }
                 costs
             }
-            Step::Loop(body) => {
-                let body = Self::of(body, prices);
+            Kind::Loop(body) => {
+                let body = Self::of(&body, prices);
                 Self {
                     through: dearer(dearer(body.through, body.left), Some(0)),
                     left: None,
                     ..body
                 }
             }
-            Step::Forever(body) => {
-                let body = Self::of(body, prices);
+            Kind::Forever(body) => {
+                let body = Self::of(&body, prices);
                 Self {
                     through: body.left,
                     left: None,
                     ..body
                 }
             }
-            Step::Return(value) => Self {
+            Kind::Return(value) => Self {
                 through: None,
-                ..Self::of(value, prices)
+                ..Self::of(&value, prices)
             },
-            Step::Break(value) => {
-                let value = Self::of(value, prices);
+            Kind::Break(value) => {
+                let value = Self::of(&value, prices);
                 Self {
                     through: None,
                     left: dearer(value.through, value.left),

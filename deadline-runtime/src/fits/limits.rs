@@ -34,6 +34,8 @@ pub struct Limits {
     pub(super) budget: u64,
     pub(super) reserve: u64,
     pub(super) cleanup: u64,
+    /// What the statements with a budget of their own take at most.
+    statements: u64,
 }
 
 impl Limits {
@@ -45,6 +47,7 @@ impl Limits {
             budget,
             reserve: 0,
             cleanup: 0,
+            statements: 0,
         }
     }
 
@@ -62,6 +65,13 @@ impl Limits {
         self
     }
 
+    /// Milliseconds that the statements under `#[budget]` take together at most.
+    #[must_use]
+    pub const fn statements(mut self, millis: u64) -> Self {
+        self.statements = millis;
+        self
+    }
+
     /// What there is to work with.
     pub(super) const fn work(&self) -> u64 {
         self.budget
@@ -75,15 +85,20 @@ impl Limits {
     /// While the program is compiled, when it does not. Never under `--cfg deadline_unchecked`.
     #[track_caller]
     #[must_use]
-    pub const fn hold<D: Declares>(self, body: &Step<'_>) -> Fit<D> {
+    pub const fn hold<D: Declares>(self, body: &'static str) -> Fit<D> {
         if !cfg!(deadline_unchecked) {
-            self.check(&D::DECLARED, body);
+            // No way through it is dearer than all of it. This is what the compiler's time goes to, so the body is read
+            // only where it matters which way is taken.
+            let work = self.work();
+            if work == 0 || D::SUM.saturating_add(self.statements) > work || D::CAP > work {
+                self.check(&D::DECLARED, &Step::read(body));
+            }
         }
         Fit::assumed()
     }
 
     #[track_caller]
-    const fn check(&self, declared: &Declared, body: &Step<'_>) {
+    const fn check(&self, declared: &Declared, body: &Step) {
         let work = self.work();
         let prices = Prices {
             declared: *declared,
@@ -97,7 +112,7 @@ impl Limits {
         {
             message::too_much(self, sum, &Trace::of(body, &prices));
         }
-        // Its plan fits and its cap does not. Hardly ever, and a walk through the body is what takes the compiler's time.
+        // Its plan fits and its cap does not.
         if declared.largest_cap() > work
             && let Some((name, cap)) = oversized(body, &prices)
         {

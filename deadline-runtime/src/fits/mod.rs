@@ -25,6 +25,4 @@ pub use self::limits::{Fit, Fits, Limits};
 pub use self::longest::Longest;
 pub use self::slots::{
     Counts, Declares, Many, Slot, Slots, call, calls, counted, covers, many_calls, nothing,
-    uncounted,
 };
-pub use self::step::Step;

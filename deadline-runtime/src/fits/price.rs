@@ -2,7 +2,7 @@
 
 use super::costs::Prices;
 use super::slots::Declared;
-use super::step::Step;
+use super::step::{Kind, Step};
 
 #[derive(Clone, Copy)]
 pub(super) struct Price {
@@ -79,15 +79,15 @@ impl Price {
     }
 
     /// What a `#[budget]` says; a call stands for a constant.
-    pub(super) const fn fixed(step: &Step<'_>, prices: &Prices) -> Self {
-        match step {
-            Step::Budget(millis, _) => Self::of(*millis, *millis),
-            Step::Share(percent, _) => {
-                let millis = prices.work.saturating_mul(*percent) / 100;
+    pub(super) const fn fixed(step: &Step, prices: &Prices) -> Self {
+        match step.kind() {
+            Kind::Budget(millis, _) => Self::of(millis, millis),
+            Kind::Share(percent, _) => {
+                let millis = prices.work.saturating_mul(percent) / 100;
                 Self::of(millis, millis)
             }
-            Step::Times(times, step) => Self::times(Self::fixed(step, prices).sum, *times, 0),
-            Step::Call(number, _) => match Self::declared(prices.declared.at(*number)) {
+            Kind::Times(times, step) => Self::times(Self::fixed(&step, prices).sum, times, 0),
+            Kind::Call(number, _) => match Self::declared(prices.declared.at(number)) {
                 Some(price) => price,
                 None => Self::NOTHING,
             },

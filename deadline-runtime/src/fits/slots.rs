@@ -1,6 +1,6 @@
 //! What each awaited call declares.
 //!
-//! `let call_0 = call(0, 0);` makes a slot of types that are not known yet. Where the call is awaited, the budget in its
+//! `let call_0 = call(0);` makes a slot of types that are not known yet. Where the call is awaited, the budget in its
 //! future's type becomes the slot's; a future that declares nothing makes it `()`. rustc shows these types under the
 //! message, so they are short.
 //!
@@ -14,55 +14,38 @@
 //! up, so that no trait in scope can be in the way.
 
 use std::marker::PhantomData;
-use std::ops::Deref;
 
 use super::limits::Fit;
 use super::price::{Price, larger};
 use crate::figure::{Attempts, Budgeted, Millis};
 use crate::scope::Spec;
 
-/// The place of one figure: how its future meets a stop, whether it counts, and what it declares. It has no size.
+/// The place of one figure: whether the call counts, and what it declares. It has no size.
 #[derive(Debug)]
-pub struct Slot<M, C, D>(PhantomData<Types<M, C, D>>);
+pub struct Slot<C, D>(PhantomData<Types<C, D>>);
 
 /// Such that a slot can be sent wherever it is.
-type Types<M, C, D> = fn() -> (M, C, D);
+type Types<C, D> = fn() -> (C, D);
 
-impl<M, C, D> Clone for Slot<M, C, D> {
+impl<C, D> Clone for Slot<C, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<M, C, D> Copy for Slot<M, C, D> {}
+impl<C, D> Copy for Slot<C, D> {}
 
-/// A slot that has been decided passes for one that has been decided the other way.
-impl<C, D> Deref for Slot<u8, C, D> {
-    type Target = Slot<i32, C, D>;
-
-    fn deref(&self) -> &Slot<i32, C, D> {
-        &Slot(PhantomData)
-    }
-}
-
-/// A slot for one call, by two literals whose types are found later.
+/// A slot for one call, by a literal whose type is found later.
 #[must_use]
 #[inline(always)]
-pub const fn call<M: Copy, C: Copy, D>(_: M, _: C) -> Slot<M, C, D> {
+pub const fn call<C: Copy, D>(_: C) -> Slot<C, D> {
     Slot(PhantomData)
 }
 
-/// The slot of a call that does not count.
+/// The slot of a call that does not count, or is not there because of a `#[cfg]`.
 #[must_use]
 #[inline(always)]
-pub const fn uncounted<M: Copy>(_: M) -> Slot<M, u8, ()> {
-    Slot(PhantomData)
-}
-
-/// The slot of a call that is not there, because of a `#[cfg]`.
-#[must_use]
-#[inline(always)]
-pub const fn nothing() -> Slot<u8, u8, ()> {
+pub const fn nothing() -> Slot<u8, ()> {
     Slot(PhantomData)
 }
 
@@ -82,14 +65,14 @@ impl<F: Budgeted<Budget: Declares>> Counts<i32> for F {
 
 /// Notes in the call's slot what its future declares.
 #[inline(always)]
-pub fn counted<F: Counts<C, Figure = D>, M, C, D>(_: Slot<M, C, D>, future: F) -> F {
+pub fn counted<F: Counts<C, Figure = D>, C, D>(_: Slot<C, D>, future: F) -> F {
     future
 }
 
 /// Notes in a slot what a `#[budget]` with a constant is.
 #[must_use]
 #[inline(always)]
-pub const fn covers<B>(_: Slot<i32, i32, B>, spec: &'static Spec<B>) -> &'static Spec<B> {
+pub const fn covers<B>(_: Slot<i32, B>, spec: &'static Spec<B>) -> &'static Spec<B> {
     spec
 }
 
@@ -123,6 +106,8 @@ impl<F> Eq for Many<F> {}
 
 impl<D: Declares, F: Fn() -> Fit<D>> Declares for Many<F> {
     const DECLARED: Declared = D::DECLARED;
+    const SUM: u64 = D::SUM;
+    const CAP: u64 = D::CAP;
 }
 
 /// One slot, or a tuple of them.
@@ -136,7 +121,7 @@ impl Slots for () {
     type Declared = ();
 }
 
-impl<M, C, D> Slots for Slot<M, C, D> {
+impl<C, D> Slots for Slot<C, D> {
     type Declared = D;
 }
 
@@ -144,6 +129,12 @@ impl<M, C, D> Slots for Slot<M, C, D> {
 pub trait Declares {
     #[doc(hidden)]
     const DECLARED: Declared;
+    /// What all of it counts.
+    #[doc(hidden)]
+    const SUM: u64 = Self::DECLARED.sum();
+    /// The most that one of it may take.
+    #[doc(hidden)]
+    const CAP: u64 = Self::DECLARED.largest_cap();
 }
 
 /// A figure as a value.
@@ -172,6 +163,14 @@ impl Declared {
         match self {
             Self::Several { count, .. } => *count,
             _ => 1,
+        }
+    }
+
+    /// What one call counts.
+    const fn sum(&self) -> u64 {
+        match Price::declared(*self) {
+            Some(price) => price.sum,
+            None => 0,
         }
     }
 
@@ -214,6 +213,8 @@ impl Declared {
 
 impl Declares for () {
     const DECLARED: Declared = Declared::Nothing;
+    const SUM: u64 = 0;
+    const CAP: u64 = 0;
 }
 
 impl<const CAP: u64, const PLAN: u64> Declares for Millis<CAP, PLAN> {
@@ -221,6 +222,8 @@ impl<const CAP: u64, const PLAN: u64> Declares for Millis<CAP, PLAN> {
         cap: CAP,
         plan: PLAN,
     };
+    const SUM: u64 = PLAN;
+    const CAP: u64 = CAP;
 }
 
 impl<const TIMES: u64, const EACH: u64, const BACKOFFS: u64> Declares
@@ -244,6 +247,12 @@ macro_rules! tuples {
             const DECLARED: Declared = Declared::Several {
                 all: &[$($name::DECLARED),*],
                 count: 0 $(+ $name::DECLARED.count())*,
+            };
+            const SUM: u64 = 0_u64$(.saturating_add($name::SUM))*;
+            const CAP: u64 = {
+                let mut largest = 0;
+                $(largest = larger(largest, $name::CAP);)*
+                largest
             };
         }
     )*};

@@ -2,7 +2,7 @@
 
 use super::costs::{Costs, End, Prices};
 use super::price::Price;
-use super::step::Step;
+use super::step::{Kind, Step, Steps};
 
 /// More lines than this would be no glance any more.
 const MOST_LINES: usize = 12;
@@ -24,7 +24,7 @@ pub(super) struct Trace {
 
 impl Trace {
     /// Of the dearest way to wherever it gets.
-    pub(super) const fn of(step: &Step<'_>, prices: &Prices) -> Self {
+    pub(super) const fn of(step: &Step, prices: &Prices) -> Self {
         let mut trace = Self {
             lines: [Line {
                 name: "",
@@ -53,50 +53,52 @@ impl Trace {
     }
 
     /// The dearest of the ways that end so.
-    const fn follow(&mut self, step: &Step<'_>, end: End, prices: &Prices) {
-        match step {
-            Step::Call(number, name) => {
-                if let Some(price) = Price::declared(prices.declared.at(*number)) {
+    const fn follow(&mut self, step: &Step, end: End, prices: &Prices) {
+        match step.kind() {
+            Kind::Call(number, name) => {
+                if let Some(price) = Price::declared(prices.declared.at(number)) {
                     self.push(name, price);
                 }
             }
-            Step::Budget(..) | Step::Share(..) | Step::Times(..) => {
+            Kind::Budget(..) | Kind::Share(..) | Kind::Times(..) => {
                 self.push(name(step), Price::fixed(step, prices));
             }
-            Step::Around(budget, _) => {
-                self.push(name(budget), Price::fixed(budget, prices));
+            Kind::Around(budget, _) => {
+                self.push(name(&budget), Price::fixed(&budget, prices));
             }
-            Step::Then(steps) => {
+            Kind::Then(mut steps) => {
                 let last = last_step(steps, end, prices);
                 let mut index = 0;
-                while index < last {
-                    self.follow(&steps[index], End::Through, prices);
+                while let Some(step) = steps.next() {
+                    if index == last {
+                        return self.follow(&step, end, prices);
+                    }
+                    self.follow(&step, End::Through, prices);
                     index += 1;
                 }
-                if index < steps.len() {
-                    self.follow(&steps[index], end, prices);
+            }
+            Kind::Either(steps) | Kind::Join(steps) => {
+                if let Some(step) = dearest_of(steps, end, prices) {
+                    self.follow(&step, end, prices);
                 }
             }
-            Step::Either(steps) | Step::Join(steps) => {
-                if let Some(index) = dearest_of(steps, end, prices) {
-                    self.follow(&steps[index], end, prices);
+            Kind::Loop(body) | Kind::Forever(body) => match end {
+                End::Through => {
+                    self.follow_round(&body, matches!(step.kind(), Kind::Loop(_)), prices);
                 }
-            }
-            Step::Loop(body) | Step::Forever(body) => match end {
-                End::Through => self.follow_round(body, matches!(step, Step::Loop(_)), prices),
                 End::Left => {}
-                End::Reached => self.follow(body, End::Reached, prices),
+                End::Reached => self.follow(&body, End::Reached, prices),
             },
-            Step::Return(value) => self.follow(value, end, prices),
-            Step::Break(value) => match end {
-                End::Left => self.follow_round(value, true, prices),
-                end => self.follow(value, end, prices),
+            Kind::Return(value) => self.follow(&value, end, prices),
+            Kind::Break(value) => match end {
+                End::Left => self.follow_round(&value, true, prices),
+                end => self.follow(&value, end, prices),
             },
         }
     }
 
     /// To the end of a round or to its `break`, whichever is dearer.
-    const fn follow_round(&mut self, body: &Step<'_>, ends: bool, prices: &Prices) {
+    const fn follow_round(&mut self, body: &Step, ends: bool, prices: &Prices) {
         let costs = Costs::of(body, prices);
         let end = match (costs.by(End::Through), costs.by(End::Left)) {
             (Some(through), Some(left)) if ends && through >= left => End::Through,
@@ -110,12 +112,12 @@ impl Trace {
 }
 
 /// The step in which the dearest of the ways that end so ends.
-const fn last_step(steps: &[Step<'_>], end: End, prices: &Prices) -> usize {
+const fn last_step(mut steps: Steps, end: End, prices: &Prices) -> usize {
     let mut before = 0_u64;
     let (mut last, mut dearest) = (0, None);
     let mut index = 0;
-    while index < steps.len() {
-        let costs = Costs::of(&steps[index], prices);
+    while let Some(step) = steps.next() {
+        let costs = Costs::of(&step, prices);
         if let Some(sum) = costs.by(end)
             && exceeds(before.saturating_add(sum), dearest, end)
         {
@@ -139,51 +141,47 @@ const fn exceeds(sum: u64, dearest: Option<u64>, end: End) -> bool {
     }
 }
 
-const fn dearest_of(steps: &[Step<'_>], end: End, prices: &Prices) -> Option<usize> {
+const fn dearest_of(mut steps: Steps, end: End, prices: &Prices) -> Option<Step> {
     let (mut found, mut dearest) = (None, 0);
-    let mut index = 0;
-    while index < steps.len() {
-        if let Some(sum) = Costs::of(&steps[index], prices).by(end)
+    while let Some(step) = steps.next() {
+        if let Some(sum) = Costs::of(&step, prices).by(end)
             && (found.is_none() || sum > dearest)
         {
-            found = Some(index);
+            found = Some(step);
             dearest = sum;
         }
-        index += 1;
     }
     found
 }
 
 /// What is under a `#[budget]`.
-const fn name(step: &Step<'_>) -> &'static str {
-    match step {
-        Step::Budget(_, name) | Step::Share(_, name) | Step::Call(_, name) => name,
-        Step::Times(_, step) => name(step),
+const fn name(step: &Step) -> &'static str {
+    match step.kind() {
+        Kind::Budget(_, name) | Kind::Share(_, name) | Kind::Call(_, name) => name,
+        Kind::Times(_, step) => name(&step),
         _ => "",
     }
 }
 
 /// The first call that may take more than all there is.
-pub(super) const fn oversized(step: &Step<'_>, prices: &Prices) -> Option<(&'static str, u64)> {
-    match step {
-        Step::Call(number, name) => match Price::declared(prices.declared.at(*number)) {
+pub(super) const fn oversized(step: &Step, prices: &Prices) -> Option<(&'static str, u64)> {
+    match step.kind() {
+        Kind::Call(number, name) => match Price::declared(prices.declared.at(number)) {
             Some(price) if price.cap > prices.work => Some((name, price.cap)),
             _ => None,
         },
-        Step::Budget(..) | Step::Share(..) | Step::Times(..) => None,
-        Step::Around(_, step)
-        | Step::Loop(step)
-        | Step::Forever(step)
-        | Step::Return(step)
-        | Step::Break(step) => oversized(step, prices),
-        Step::Then(steps) | Step::Either(steps) | Step::Join(steps) => {
-            let mut index = 0;
-            while index < steps.len() {
-                let found = oversized(&steps[index], prices);
+        Kind::Budget(..) | Kind::Share(..) | Kind::Times(..) => None,
+        Kind::Around(_, step)
+        | Kind::Loop(step)
+        | Kind::Forever(step)
+        | Kind::Return(step)
+        | Kind::Break(step) => oversized(&step, prices),
+        Kind::Then(mut steps) | Kind::Either(mut steps) | Kind::Join(mut steps) => {
+            while let Some(step) = steps.next() {
+                let found = oversized(&step, prices);
                 if found.is_some() {
                     return found;
                 }
-                index += 1;
             }
             None
         }

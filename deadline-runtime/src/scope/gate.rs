@@ -1,4 +1,4 @@
-//! [`gate`]: an await in a scope.
+//! [`Gate`]: an await in a scope.
 
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -14,28 +14,59 @@ use crate::fits::{Counts, Slot};
 use crate::time::Deadline;
 
 /// A value whose meaning depends on its type.
+///
+/// An awaited future is one: an annotated one has the method that passes it on, because it tests the context itself, and
+/// [`Gates`] puts a gate in front of any other. A method of the type comes before one of a trait, so that the compiler has
+/// decided as soon as it has looked; and an annotated future is awaited as it is, since a wrapper around each would cost a chain
+/// of calls every fifth of its levels under rustc's recursion limit. The names are long, so that no trait of the user's has them.
 #[derive(Debug)]
 pub struct At<T>(pub T);
 
-/// Puts the gate in front of an awaited future, and notes in the call's slot what it declares.
-///
-/// The slot comes twice. Where the compiler is still waiting for a reason to take one of the impls of [`Meets`], the
-/// reference decides for annotated futures, because it fits at once; where it has decided for the other, the reference is one
-/// by `Deref`. An annotated future is therefore awaited as it is: a wrapper around each would cost a chain of calls every
-/// fifth of its levels under rustc's recursion limit.
-#[inline(always)]
-#[track_caller]
-pub fn gate<F, M, C, D>(_: Slot<M, C, D>, future: F, _: &Slot<i32, C, D>) -> F::Gated
-where
-    F: Meets<M> + Counts<C, Figure = D>,
-{
-    future.meets(Location::caller())
+impl<F: Budgeted> At<F> {
+    /// Annotated. Notes in the call's slot what it declares.
+    #[inline]
+    pub fn __deadline_gate<C, D>(self, _: Slot<C, D>) -> F
+    where
+        F: Counts<C, Figure = D>,
+    {
+        self.0
+    }
+
+    /// The same where nothing is counted.
+    #[inline]
+    pub fn __deadline_gate_alone(self) -> F {
+        self.0
+    }
 }
 
-/// The same for a future whose type may be known only behind the await. It is wrapped, so that what it yields is known.
-#[inline(always)]
+/// Futures that are not annotated: they declare nothing.
+pub trait Gates<F> {
+    /// Puts a gate in front.
+    fn __deadline_gate(self, _: Slot<u8, ()>) -> Gated<F>;
+
+    /// The same where nothing is counted.
+    fn __deadline_gate_alone(self) -> Gated<F>;
+}
+
+impl<F> Gates<F> for At<F> {
+    #[inline]
+    #[track_caller]
+    fn __deadline_gate(self, _: Slot<u8, ()>) -> Gated<F> {
+        self.0.meets(Location::caller())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn __deadline_gate_alone(self) -> Gated<F> {
+        self.0.meets(Location::caller())
+    }
+}
+
+/// A gate for a future whose type may be known only behind the await, by a literal whose type is found then. It is wrapped,
+/// so that what it yields is known.
+#[inline]
 #[track_caller]
-pub fn gate_later<F, M, C, D>(_: Slot<M, C, D>, future: F) -> Later<F, M>
+pub fn gate_later<F, M, C, D>(_: Slot<C, D>, future: F, _: M) -> Later<F, M>
 where
     F: Meets<M> + Counts<C, Figure = D>,
 {
@@ -58,7 +89,7 @@ pub trait Meets<M>: Sized {
 impl<F> Meets<u8> for F {
     type Gated = Gated<F>;
 
-    #[inline(always)]
+    #[inline]
     fn meets(self, location: &'static Location<'static>) -> Gated<F> {
         Gated {
             future: self,
@@ -71,7 +102,7 @@ impl<F> Meets<u8> for F {
 impl<F: Budgeted> Meets<i32> for F {
     type Gated = F;
 
-    #[inline(always)]
+    #[inline]
     fn meets(self, _: &'static Location<'static>) -> F {
         self
     }
@@ -89,7 +120,7 @@ impl<F: IntoFuture> IntoFuture for Gated<F> {
     type Output = F::Output;
     type IntoFuture = Gate<F::IntoFuture>;
 
-    #[inline(always)]
+    #[inline]
     fn into_future(self) -> Self::IntoFuture {
         Gate {
             future: self.future.into_future(),
@@ -116,7 +147,7 @@ where
     type Output = F::Output;
     type IntoFuture = Known<<F::Gated as IntoFuture>::IntoFuture, F::Output>;
 
-    #[inline(always)]
+    #[inline]
     fn into_future(self) -> Self::IntoFuture {
         Known {
             future: self.future.meets(self.location).into_future(),

@@ -34,7 +34,7 @@ mod timer;
 
 pub use self::checkpoint::{instead, returns, stop};
 pub(crate) use self::driver::Driver;
-pub use self::gate::{At, Gate, Gated, Known, Later, Meets, gate, gate_later};
+pub use self::gate::{At, Gate, Gated, Gates, Known, Later, Meets, gate_later};
 pub use self::guard::{Guard, guard};
 pub use self::limit::{Limit, Limited, LimitedOrMissed, Settle};
 pub use self::operation::Spec;

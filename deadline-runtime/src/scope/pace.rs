@@ -56,7 +56,8 @@ impl Pace {
     }
 
     /// The stop of the running scope, if it is stopped; `None` outside any scope.
-    #[inline(always)]
+    #[cfg_attr(debug_assertions, inline)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[track_caller]
     #[must_use]
     pub fn checkpoint(&mut self) -> Option<Stopped> {

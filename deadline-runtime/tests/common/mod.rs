@@ -47,7 +47,7 @@ macro_rules! scoped_under {
 /// An await as the attribute writes it.
 macro_rules! await_ {
     ($future:expr) => {
-        common::rt::gate_later(common::rt::uncounted(0), $future).await
+        common::rt::gate_later(common::rt::nothing(), $future, 0).await
     };
 }
 
