@@ -5,6 +5,7 @@
 
 use std::task::{self, Poll};
 
+use super::leave::Leave;
 use super::life::{Dropped, Next, Running};
 use super::state::State;
 use crate::context::current::Poller;
@@ -60,6 +61,31 @@ impl State {
     }
 }
 
+impl State {
+    /// What becomes of a scope whose poll has come to more than a value: its stop, and what is to be joined. `drop_body` does
+    /// what it says.
+    #[inline(never)]
+    pub(super) fn part(
+        mut self,
+        driven: Driven,
+        missing: bool,
+        drop_body: &mut dyn FnMut(),
+    ) -> (Option<Stopped>, Option<Leave>) {
+        let parting = Parting::of(&mut self, &driven);
+        drop_body();
+        parting.done();
+        self.without_body(driven, missing)
+    }
+
+    /// The scope is dropped by somebody else before its end.
+    #[inline(never)]
+    pub(super) fn abandoned(mut self, drop_body: &mut dyn FnMut()) {
+        let parting = Parting::dropped(&mut self);
+        drop_body();
+        parting.done();
+    }
+}
+
 /// A scope apart from its future, while the body in there is dropped. If that panics, what hangs on the scope is seen to
 /// all the same.
 pub(super) struct Parting<'a>(Option<(&'a mut State, How)>);
@@ -78,8 +104,7 @@ enum How {
 
 impl<'a> Parting<'a> {
     /// Of a scope whose poll has come to an end.
-    #[inline(never)]
-    pub(super) fn of(state: &'a mut State, driven: &Driven) -> Self {
+    fn of(state: &'a mut State, driven: &Driven) -> Self {
         match driven {
             Driven::Stopped(_) => Self::stopped(state),
             _ => Self(Some((state, How::Over))),

@@ -25,25 +25,10 @@ pub struct Waiting<V> {
 }
 
 impl<V> Waiting<V> {
-    /// The body of a scope is gone: what becomes of it, or that something it has spawned is to be joined first.
-    pub(super) fn of(
-        state: State,
-        driven: Driven,
-        value: Option<V>,
-        missing: bool,
-    ) -> Result<Poll<Result<V, Stopped>>, Box<Self>> {
-        let (stopped, leave) = state.without_body(driven, missing);
-        let ended = match (stopped, value) {
-            (Some(stopped), _) => Err(stopped),
-            (None, Some(value)) => Ok(value),
-            (None, None) => return Ok(Poll::Pending),
-        };
-        match leave {
-            None => Ok(Poll::Ready(ended)),
-            Some(leave) => Err(Box::new(Self {
-                leave,
-                value: Mutex::new(Some(ended)),
-            })),
+    pub(super) fn new(leave: Leave, value: Result<V, Stopped>) -> Self {
+        Self {
+            leave,
+            value: Mutex::new(Some(value)),
         }
     }
 
@@ -179,8 +164,11 @@ impl Drop for Leave {
 
 impl State {
     /// The stop, if it was one, and what is to be joined.
-    #[inline(never)]
-    fn without_body(mut self, driven: Driven, missing: bool) -> (Option<Stopped>, Option<Leave>) {
+    pub(super) fn without_body(
+        mut self,
+        driven: Driven,
+        missing: bool,
+    ) -> (Option<Stopped>, Option<Leave>) {
         let (stopped, begun) = match driven {
             Driven::Pending | Driven::Value | Driven::Attached => (None, true),
             Driven::Stopped(stopped) => (Some(stopped), true),

@@ -7,8 +7,8 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::drive::{Driven, Parting};
-use super::leave::{HandedOut, Held, Hold, Waiting};
+use super::drive::Driven;
+use super::leave::{HandedOut, Held, Hold, Leave, Waiting};
 use super::operation::Spec;
 use super::state::State;
 use crate::context::Context;
@@ -39,20 +39,18 @@ pin_project! {
         /// The body is gone. As long as something waits, what it has spawned is being joined.
         Gone {
             waiting: WaitingOf<F, K>,
-            on_stop: K,
+            on_stop: Option<K>,
         },
     }
 
     impl<F: Future, B, K: Keep> PinnedDrop for Scoped<F, B, K> {
         fn drop(mut this: Pin<&mut Self>) {
-            let Place::Alive { state, on_stop, .. } = this.as_mut().project() else {
+            let Place::Alive { state, .. } = this.as_mut().project() else {
                 return;
             };
             if !state.is_over() {
-                let (mut state, on_stop) = (state.take(), on_stop.take());
-                let parting = Parting::dropped(&mut state);
-                this.set(Scoped::Gone { waiting: None, on_stop });
-                parting.done();
+                let state = state.take();
+                state.abandoned(&mut || this.set(Scoped::Gone { waiting: None, on_stop: None }));
             }
         }
     }
@@ -132,29 +130,50 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
         let Place::Alive { state, on_stop, .. } = self.as_mut().project() else {
             return Poll::Pending;
         };
-        let held = match value.map(K::Hold::hold) {
-            Some(Err(value)) => {
+        let held = match hold(value) {
+            Ok(held) => held,
+            Err(value) => {
                 state.gone(false);
                 return Poll::Ready(Ok(value));
             }
-            held => held.and_then(Result::ok),
         };
-        let (mut state, on_stop) = (state.take(), on_stop.take());
-        let parting = Parting::of(&mut state, &driven);
-        self.set(Self::Gone {
-            waiting: None,
-            on_stop,
+        let mut on_stop = Some(on_stop.take());
+        let left = state.take().part(driven, missing, &mut || {
+            let on_stop = on_stop.take();
+            self.as_mut().set(Self::Gone {
+                waiting: None,
+                on_stop,
+            });
         });
-        parting.done();
-        match (self.project(), Waiting::of(state, driven, held, missing)) {
-            (_, Ok(polled)) => polled.map_ok(Hold::release),
-            (Place::Gone { waiting, .. }, Err(left)) => {
-                *waiting = Some(left);
-                join(waiting, cx)
-            }
-            (Place::Alive { .. }, Err(_)) => Poll::Pending,
+        match self.project() {
+            Place::Gone { waiting, .. } => settle(left, held, waiting, cx),
+            Place::Alive { .. } => Poll::Pending,
         }
     }
+}
+
+/// Holds a value back, or says that it cannot be.
+fn hold<T, V: Hold<T>>(value: Option<T>) -> Result<Option<V>, T> {
+    value.map(V::hold).transpose()
+}
+
+/// The body is gone: what becomes of it, once what it has spawned is joined.
+fn settle<T, V: Hold<T>>(
+    (stopped, leave): (Option<Stopped>, Option<Leave>),
+    held: Option<V>,
+    waiting: &mut Option<Box<Waiting<V>>>,
+    cx: &mut task::Context<'_>,
+) -> Poll<Result<T, Stopped>> {
+    let ended = match (stopped, held) {
+        (Some(stopped), _) => Err(stopped),
+        (None, Some(value)) => Ok(value),
+        (None, None) => return Poll::Pending,
+    };
+    let Some(leave) = leave else {
+        return Poll::Ready(ended.map(Hold::release));
+    };
+    *waiting = Some(Box::new(Waiting::new(leave, ended)));
+    join(waiting, cx)
 }
 
 /// Keeps a value, and says whether there is one.
@@ -409,11 +428,14 @@ where
         match self.as_mut().run(K::MISSING, cx) {
             Poll::Ready(Ok(value)) => Poll::Ready(value),
             Poll::Ready(Err(stopped)) => match self.project() {
-                Place::Gone { on_stop, .. } => match on_stop.value(stopped) {
+                Place::Gone {
+                    on_stop: Some(on_stop),
+                    ..
+                } => match on_stop.value(stopped) {
                     Some(value) => Poll::Ready(value),
                     None => Poll::Pending,
                 },
-                Place::Alive { .. } => Poll::Pending,
+                _ => Poll::Pending,
             },
             Poll::Pending => Poll::Pending,
         }
