@@ -5,13 +5,15 @@
 
 use std::task::{self, Poll};
 
+use super::checkpoint::missed_by;
 use super::leave::Leave;
-use super::life::{Dropped, Next, Running};
+use super::life::{Dropped, End, Next, Refused, Running};
 use super::state::State;
 use crate::context::current::Poller;
 use crate::stop::Stopped;
 
 /// What a poll has come to.
+#[derive(Clone, Copy)]
 pub(super) enum Driven {
     Pending,
     /// There is a value, and nothing else to see to.
@@ -19,16 +21,26 @@ pub(super) enum Driven {
     /// There is a value, and something hangs on the scope.
     Attached,
     /// It may not begin.
-    Refused(Stopped),
+    Refused,
     /// The body has to be dropped.
-    Stopped(Stopped),
+    Stopped(End),
+}
+
+impl Driven {
+    /// Whether it is no more than a value or a wait.
+    #[inline]
+    pub(super) const fn is_plain(self) -> bool {
+        matches!(self, Self::Pending | Self::Value)
+    }
 }
 
 impl State {
-    /// Polls the scope. `body` polls what is in it, keeps the value, and says whether there is one.
+    /// Polls the scope. `body` polls what is in it, keeps the value, and says whether there is one; `holds` is whether a value
+    /// can be held back until what the scope has spawned is joined.
     #[inline(never)]
     pub(super) fn drive(
         &mut self,
+        holds: bool,
         cx: &mut task::Context<'_>,
         body: &mut dyn FnMut(&mut task::Context<'_>) -> bool,
     ) -> Driven {
@@ -39,14 +51,14 @@ impl State {
         loop {
             match self.begin(cx.waker()) {
                 Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(stopped)) => return Driven::Refused(stopped),
+                Poll::Ready(Err(Refused)) => return Driven::Refused,
                 Poll::Pending => return Driven::Pending,
             }
             let running = Running::begun(self);
             if body(cx) {
                 running.done();
                 self.completed();
-                if self.has_tasks() {
+                if holds && self.has_tasks() {
                     return Driven::Attached;
                 }
                 self.gone(false);
@@ -55,26 +67,47 @@ impl State {
             match running.pending(cx) {
                 Next::Wait => return Driven::Pending,
                 Next::Again => {}
-                Next::End(stopped) => return Driven::Stopped(stopped),
+                Next::End(end) => return Driven::Stopped(end),
             }
         }
     }
 }
 
+/// What is left of a scope whose body is gone.
+pub(super) struct Left {
+    pub(super) stopped: Option<Stopped>,
+    /// What it has spawned is to be joined first.
+    pub(super) leave: Option<Leave>,
+}
+
 impl State {
-    /// What becomes of a scope whose poll has come to more than a value: its stop, and what is to be joined. `drop_body` does
-    /// what it says.
+    /// What becomes of a scope whose poll has come to more than a value. `drop_body` does what it says.
     #[inline(never)]
     pub(super) fn part(
         mut self,
         driven: Driven,
         missing: bool,
         drop_body: &mut dyn FnMut(),
-    ) -> (Option<Stopped>, Option<Leave>) {
-        let parting = Parting::of(&mut self, &driven);
+    ) -> Left {
+        let stopped = match driven {
+            Driven::Pending | Driven::Value | Driven::Attached => None,
+            Driven::Stopped(end) => Some(self.stop(end)),
+            Driven::Refused => Some(self.refused()),
+        };
+        let parting = match driven {
+            Driven::Stopped(_) => Parting::stopped(&mut self),
+            _ => Parting(Some((&mut self, How::Over))),
+        };
         drop_body();
         parting.done();
-        self.without_body(driven, missing)
+        if let Some(stopped) = stopped.as_ref().filter(|_| missing) {
+            missed_by(stopped, &self);
+        }
+        let leave = match driven {
+            Driven::Refused => None,
+            _ => self.without_body(stopped.is_some()),
+        };
+        Left { stopped, leave }
     }
 
     /// The scope is dropped by somebody else before its end.
@@ -103,14 +136,6 @@ enum How {
 }
 
 impl<'a> Parting<'a> {
-    /// Of a scope whose poll has come to an end.
-    fn of(state: &'a mut State, driven: &Driven) -> Self {
-        match driven {
-            Driven::Stopped(_) => Self::stopped(state),
-            _ => Self(Some((state, How::Over))),
-        }
-    }
-
     /// Of a scope that is stopped.
     pub(super) fn stopped(state: &'a mut State) -> Self {
         Self::inside(state, How::Stopped)

@@ -5,8 +5,6 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, LockResult, Mutex, PoisonError};
 use std::task::{self, Poll};
 
-use super::checkpoint::missed_by;
-use super::drive::Driven;
 use super::life::{Next, Running};
 use super::state::{Flag, Flags, State};
 use crate::context::node::Node;
@@ -79,9 +77,10 @@ impl Closes for Mutex<Close> {
 
 /// Where the value of a body waits until what the scope has spawned is joined.
 pub trait Hold<T>: Sized {
-    /// Keeps it, or gives it back because it cannot be kept.
-    #[allow(clippy::missing_errors_doc, reason = "not for use by hand")]
-    fn hold(value: T) -> Result<Self, T>;
+    /// Whether it can be kept.
+    const HOLDS: bool;
+    /// Keeps it, if it can be kept.
+    fn hold(value: T) -> Option<Self>;
     /// Gives it back.
     fn release(self) -> T;
 }
@@ -90,8 +89,10 @@ pub trait Hold<T>: Sized {
 pub struct Held<T>(T);
 
 impl<T> Hold<T> for Held<T> {
-    fn hold(value: T) -> Result<Self, T> {
-        Ok(Self(value))
+    const HOLDS: bool = true;
+
+    fn hold(value: T) -> Option<Self> {
+        Some(Self(value))
     }
 
     fn release(self) -> T {
@@ -103,8 +104,10 @@ impl<T> Hold<T> for Held<T> {
 pub enum HandedOut {}
 
 impl<T> Hold<T> for HandedOut {
-    fn hold(value: T) -> Result<Self, T> {
-        Err(value)
+    const HOLDS: bool = false;
+
+    fn hold(_: T) -> Option<Self> {
+        None
     }
 
     fn release(self) -> T {
@@ -163,29 +166,13 @@ impl Drop for Leave {
 }
 
 impl State {
-    /// The stop, if it was one, and what is to be joined.
-    pub(super) fn without_body(
-        mut self,
-        driven: Driven,
-        missing: bool,
-    ) -> (Option<Stopped>, Option<Leave>) {
-        let (stopped, begun) = match driven {
-            Driven::Pending | Driven::Value | Driven::Attached => (None, true),
-            Driven::Stopped(stopped) => (Some(stopped), true),
-            Driven::Refused(stopped) => (Some(stopped), false),
-        };
-        if let Some(stopped) = stopped.as_ref().filter(|_| missing) {
-            missed_by(stopped, &self);
+    /// What is to be joined. Without anything the scope is gone.
+    pub(super) fn without_body(mut self, stopped: bool) -> Option<Leave> {
+        if self.has_tasks() {
+            return Some(Leave::new(self, stopped));
         }
-        let leave = if begun && self.has_tasks() {
-            Some(Leave::new(self, stopped.is_some()))
-        } else {
-            if begun {
-                self.gone(stopped.is_some());
-            }
-            None
-        };
-        (stopped, leave)
+        self.gone(stopped);
+        None
     }
 
     /// Whether anything hangs on the scope that has to be seen to at its end.

@@ -36,18 +36,26 @@ pub(super) enum Next {
     Wait,
     /// Poll the body once more, now.
     Again,
-    End(Stopped),
+    End(End),
 }
+
+/// A stop that has come to its end: the body is to be dropped.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    now: Deadline,
+    /// The await that was seen pending last.
+    at: Option<&'static Location<'static>>,
+}
+
+/// The scope may not begin.
+#[derive(Clone, Copy)]
+pub(super) struct Refused;
 
 /// The same as it is found out while the stack is in hand, where nothing of the user's may run.
 pub(super) enum Turn {
     Wait(Option<Wake>),
     Again,
-    End {
-        now: Deadline,
-        /// The await that was seen pending last.
-        at: Option<&'static Location<'static>>,
-    },
+    End(End),
 }
 
 /// How far a scope had come when it was dropped.
@@ -234,7 +242,7 @@ impl State {
     /// Created → Running, or → Ended by a refusal. The second refusal within one poll of the outer scope waits one
     /// turn (Refused), so that a loop which swallows refusals cannot hold the thread.
     #[inline]
-    pub(super) fn begin(&mut self, waker: &Waker) -> Poll<Result<(), Stopped>> {
+    pub(super) fn begin(&mut self, waker: &Waker) -> Poll<Result<(), Refused>> {
         if self.phase == Phase::Created {
             crate::trip::count();
         }
@@ -246,10 +254,10 @@ impl State {
     }
 
     #[inline(never)]
-    fn begin_otherwise(&mut self, poller: Poller, waker: &Waker) -> Poll<Result<(), Stopped>> {
+    fn begin_otherwise(&mut self, poller: Poller, waker: &Waker) -> Poll<Result<(), Refused>> {
         match self.phase {
             Phase::Created => {}
-            Phase::Refused => return Poll::Ready(Err(self.refused())),
+            Phase::Refused => return Poll::Ready(Err(Refused)),
             _ => {
                 self.enter(poller);
                 return Poll::Ready(Ok(()));
@@ -295,11 +303,11 @@ impl State {
             waker.wake_by_ref();
             return Poll::Pending;
         }
-        Poll::Ready(Err(self.refused()))
+        Poll::Ready(Err(Refused))
     }
 
     /// Created or Refused → Ended.
-    fn refused(&mut self) -> Stopped {
+    pub(super) fn refused(&mut self) -> Stopped {
         let cause = self.cause.unwrap_or(Cause::DeadlineExceeded);
         let location = self.description().location;
         let stopped = self.stopped(cause, StopPhase::Start, Deadline::now(), location);
@@ -320,7 +328,7 @@ impl State {
                 Next::Wait
             }
             Turn::Again => Next::Again,
-            Turn::End { now, at } => Next::End(self.stop(now, at)),
+            Turn::End(end) => Next::End(end),
         }
     }
 
@@ -349,10 +357,10 @@ impl State {
             return match (end, now) {
                 (Some(end), Some(now)) if end <= now => {
                     self.cause = Some(self.limit_cause());
-                    Turn::End {
+                    Turn::End(End {
                         now,
                         at: frame.seen.at,
-                    }
+                    })
                 }
                 _ => self.wait(frame, outer, end),
             };
@@ -403,10 +411,10 @@ impl State {
                 let now = now(frame);
                 match frame.seen.hold {
                     Some(hold) if hold > now => self.wait(frame, outer, Some(hold)),
-                    _ => Turn::End {
+                    _ => Turn::End(End {
                         now,
                         at: frame.seen.at,
-                    },
+                    }),
                 }
             }
             // Leaving: the tasks are cut off by the clock of their own end, not here. Ancestors wait for that as they do
@@ -422,10 +430,10 @@ impl State {
                     frame.seen.hold = frame.seen.hold.max(Some(until));
                     self.wait(frame, outer, Some(until))
                 }
-                _ => Turn::End {
+                _ => Turn::End(End {
                     now: now(frame),
                     at: frame.seen.at,
-                },
+                }),
             },
         }
     }
@@ -447,7 +455,7 @@ impl State {
     }
 
     /// Yielded or Tidying → Ended: the caller drops the body.
-    fn stop(&mut self, now: Deadline, at: Option<&'static Location<'static>>) -> Stopped {
+    pub(super) fn stop(&mut self, End { now, at }: End) -> Stopped {
         let cause = self.cause.unwrap_or_else(|| self.limit_cause());
         let location = at.unwrap_or(self.description().location);
         let stopped = self.stopped(cause, StopPhase::Wait, now, location);

@@ -7,8 +7,8 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::drive::Driven;
-use super::leave::{HandedOut, Held, Hold, Leave, Waiting};
+use super::drive::{Driven, Left};
+use super::leave::{HandedOut, Held, Hold, Waiting};
 use super::operation::Spec;
 use super::state::State;
 use crate::context::Context;
@@ -50,7 +50,7 @@ pin_project! {
             };
             if !state.is_over() {
                 let state = state.take();
-                state.abandoned(&mut || this.set(Scoped::Gone { waiting: None, on_stop: None }));
+                state.abandoned(&mut || this.as_mut().drop_body());
             }
         }
     }
@@ -107,15 +107,17 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
         let driven = match self.as_mut().project() {
             Place::Alive { state, body, .. } => {
                 let mut body = body;
-                state.drive(cx, &mut |cx| keep(body.as_mut().poll(cx), &mut value))
+                let holds = <K::Hold<F::Output> as Hold<F::Output>>::HOLDS;
+                state.drive(holds, cx, &mut |cx| {
+                    keep(body.as_mut().poll(cx), &mut value)
+                })
             }
             Place::Gone { waiting, .. } => return join(waiting, cx),
         };
-        match (driven, value) {
-            (Driven::Value, Some(value)) => Poll::Ready(Ok(value)),
-            (Driven::Pending, _) => Poll::Pending,
-            (driven, value) => self.end(driven, value, missing, cx),
+        if driven.is_plain() {
+            return ready(value).map(Ok);
         }
+        self.end(driven, &mut value, missing, cx)
     }
 
     /// An end that is more than a value.
@@ -123,48 +125,39 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
     fn end(
         mut self: Pin<&mut Self>,
         driven: Driven,
-        value: Option<F::Output>,
+        value: &mut Option<F::Output>,
         missing: bool,
         cx: &mut task::Context<'_>,
     ) -> Poll<Result<F::Output, Stopped>> {
         let Place::Alive { state, on_stop, .. } = self.as_mut().project() else {
             return Poll::Pending;
         };
-        let held = match hold(value) {
-            Ok(held) => held,
-            Err(value) => {
-                state.gone(false);
-                return Poll::Ready(Ok(value));
-            }
+        let (state, taken) = (state.take(), on_stop.take());
+        let left = state.part(driven, missing, &mut || self.as_mut().drop_body());
+        let Place::Gone { waiting, on_stop } = self.project() else {
+            return Poll::Pending;
         };
-        let mut on_stop = Some(on_stop.take());
-        let left = state.take().part(driven, missing, &mut || {
-            let on_stop = on_stop.take();
-            self.as_mut().set(Self::Gone {
-                waiting: None,
-                on_stop,
-            });
-        });
-        match self.project() {
-            Place::Gone { waiting, .. } => settle(left, held, waiting, cx),
-            Place::Alive { .. } => Poll::Pending,
-        }
+        *on_stop = Some(taken);
+        settle(left, value, waiting, cx)
     }
-}
 
-/// Holds a value back, or says that it cannot be.
-fn hold<T, V: Hold<T>>(value: Option<T>) -> Result<Option<V>, T> {
-    value.map(V::hold).transpose()
+    fn drop_body(mut self: Pin<&mut Self>) {
+        self.set(Self::Gone {
+            waiting: None,
+            on_stop: None,
+        });
+    }
 }
 
 /// The body is gone: what becomes of it, once what it has spawned is joined.
 fn settle<T, V: Hold<T>>(
-    (stopped, leave): (Option<Stopped>, Option<Leave>),
-    held: Option<V>,
+    left: Left,
+    value: &mut Option<T>,
     waiting: &mut Option<Box<Waiting<V>>>,
     cx: &mut task::Context<'_>,
 ) -> Poll<Result<T, Stopped>> {
-    let ended = match (stopped, held) {
+    let Left { stopped, leave } = left;
+    let ended = match (stopped, value.take().and_then(V::hold)) {
         (Some(stopped), _) => Err(stopped),
         (None, Some(value)) => Ok(value),
         (None, None) => return Poll::Pending,
@@ -174,6 +167,13 @@ fn settle<T, V: Hold<T>>(
     };
     *waiting = Some(Box::new(Waiting::new(leave, ended)));
     join(waiting, cx)
+}
+
+fn ready<T>(value: Option<T>) -> Poll<T> {
+    match value {
+        Some(value) => Poll::Ready(value),
+        None => Poll::Pending,
+    }
 }
 
 /// Keeps a value, and says whether there is one.
@@ -431,10 +431,7 @@ where
                 Place::Gone {
                     on_stop: Some(on_stop),
                     ..
-                } => match on_stop.value(stopped) {
-                    Some(value) => Poll::Ready(value),
-                    None => Poll::Pending,
-                },
+                } => ready(on_stop.value(stopped)),
                 _ => Poll::Pending,
             },
             Poll::Pending => Poll::Pending,

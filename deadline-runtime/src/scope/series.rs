@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_core::Stream;
 
 use super::drive::Parting;
-use super::life::{Next, Running};
+use super::life::{Next, Refused, Running};
 use super::run::take_on;
 use super::state::{Flag, Phase, State};
 use crate::context::Context;
@@ -83,7 +83,8 @@ impl Series {
         loop {
             match self.begin(cx) {
                 Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(stopped)) => {
+                Poll::Ready(Err(Refused)) => {
+                    let stopped = self.state.refused();
                     self.over = true;
                     stream.set(None);
                     return Poll::Ready(Some(Err(stopped)));
@@ -117,7 +118,8 @@ impl Series {
             match running.pending(cx) {
                 Next::Wait => return Poll::Pending,
                 Next::Again => {}
-                Next::End(stopped) => {
+                Next::End(end) => {
+                    let stopped = self.state.stop(end);
                     self.over = true;
                     let parting = Parting::stopped(&mut self.state);
                     stream.set(None);
@@ -130,7 +132,7 @@ impl Series {
     }
 
     /// Puts the scope's frame in place, with the end that holds for this poll.
-    fn begin(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<(), Stopped>> {
+    fn begin(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<(), Refused>> {
         if let Some(begun) = self.begun {
             if let Some(cause) = begun.ended {
                 self.state.finish(cause);
