@@ -39,7 +39,7 @@ pin_project! {
         /// The body is gone. As long as something waits, what it has spawned is being joined.
         Gone {
             waiting: WaitingOf<F, K>,
-            on_stop: Option<K>,
+            on_stop: K,
         },
     }
 
@@ -129,23 +129,23 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
         missing: bool,
         cx: &mut task::Context<'_>,
     ) -> Poll<Result<F::Output, Stopped>> {
-        let Place::Alive { state, on_stop, .. } = self.as_mut().project() else {
+        let Place::Alive { state, .. } = self.as_mut().project() else {
             return Poll::Pending;
         };
-        let (state, taken) = (state.take(), on_stop.take());
+        let state = state.take();
         let left = state.part(driven, missing, &mut || self.as_mut().drop_body());
-        let Place::Gone { waiting, on_stop } = self.project() else {
-            return Poll::Pending;
+        let waiting = match self.project() {
+            Place::Gone { waiting, .. } => Some(waiting),
+            Place::Alive { .. } => None,
         };
-        *on_stop = Some(taken);
         settle(left, value, waiting, cx)
     }
 
     fn drop_body(mut self: Pin<&mut Self>) {
-        self.set(Self::Gone {
-            waiting: None,
-            on_stop: None,
-        });
+        if let Place::Alive { on_stop, .. } = self.as_mut().project() {
+            let (waiting, on_stop) = (None, on_stop.take());
+            self.set(Self::Gone { waiting, on_stop });
+        }
     }
 }
 
@@ -153,7 +153,7 @@ impl<F: Future, B, K: Keep> Scoped<F, B, K> {
 fn settle<T, V: Hold<T>>(
     left: Left,
     value: &mut Option<T>,
-    waiting: &mut Option<Box<Waiting<V>>>,
+    waiting: Option<&mut Option<Box<Waiting<V>>>>,
     cx: &mut task::Context<'_>,
 ) -> Poll<Result<T, Stopped>> {
     let Left { stopped, leave } = left;
@@ -162,7 +162,7 @@ fn settle<T, V: Hold<T>>(
         (None, Some(value)) => Ok(value),
         (None, None) => return Poll::Pending,
     };
-    let Some(leave) = leave else {
+    let (Some(leave), Some(waiting)) = (leave, waiting) else {
         return Poll::Ready(ended.map(Hold::release));
     };
     *waiting = Some(Box::new(Waiting::new(leave, ended)));
@@ -428,11 +428,8 @@ where
         match self.as_mut().run(K::MISSING, cx) {
             Poll::Ready(Ok(value)) => Poll::Ready(value),
             Poll::Ready(Err(stopped)) => match self.project() {
-                Place::Gone {
-                    on_stop: Some(on_stop),
-                    ..
-                } => ready(on_stop.value(stopped)),
-                _ => Poll::Pending,
+                Place::Gone { on_stop, .. } => ready(on_stop.value(stopped)),
+                Place::Alive { .. } => Poll::Pending,
             },
             Poll::Pending => Poll::Pending,
         }
