@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::operation::{Named, Operation};
-use super::state::{Flag, State, Unenforced};
+use super::state::{Flag, Flags, State, Unenforced};
 use crate::context::Mode;
 use crate::context::current::{Frame, first_cancel};
 use crate::context::node::{Limits, Node, Seed};
@@ -60,6 +60,33 @@ impl State {
         self.hard = Some(hard);
         self.started = Some(now);
         Some(Limits::of(self.hard, operation.figures.kept))
+    }
+
+    /// The same of a context made by hand with nothing around it: what holds was worked out when it was made.
+    #[inline(always)]
+    pub(super) fn admit_made(&mut self) -> Option<Limits> {
+        const KINDS: [Flag; 5] = [
+            Flag::Fixed,
+            Flag::Explicit,
+            Flag::Attends,
+            Flag::Again,
+            Flag::Quiet,
+        ];
+        let node = self.node.as_ref()?;
+        let fixed = self.flags.has(Flag::Fixed) && self.operation.is_none();
+        if !fixed || self.flags.any_but(Flags::of(KINDS)) {
+            return None;
+        }
+        if node.mode != Mode::Enforce || node.signal.is_set() {
+            return None;
+        }
+        let needs = node.operation.described().figures.needs()?;
+        if self.hard?.is_within(needs, Deadline::now()) {
+            return None;
+        }
+        self.flags.set(Flag::Binds, node.own);
+        self.begun();
+        Some(self.limits())
     }
 
     /// Finds out what holds for this run, and whether it may begin.

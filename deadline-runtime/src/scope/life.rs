@@ -205,6 +205,9 @@ impl State {
         let begun = current::visit(|stack| {
             let outer = stack.running(poller.task);
             let holds = match self.phase {
+                Phase::Created if outer.is_none() && self.operation.is_none() => {
+                    (self.admit_made()?, Mode::Enforce)
+                }
                 Phase::Created => (self.admit_plainly(outer)?, Mode::Enforce),
                 Phase::Running if self.is_just_inside(outer) => (self.limits(), self.mode()),
                 _ => return None,

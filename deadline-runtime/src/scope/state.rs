@@ -116,6 +116,11 @@ impl Flags {
     }
 
     #[inline]
+    pub(crate) const fn any_but(self, these: Self) -> bool {
+        self.0 & !these.0 != 0
+    }
+
+    #[inline]
     pub(crate) const fn any(self, of: Self) -> bool {
         self.0 & of.0 != 0
     }
