@@ -72,7 +72,7 @@ enum How {
     Dropped,
     /// By somebody else, before its start.
     Unbegun,
-    /// There is nothing to see to.
+    /// By itself, after its value or a refusal. The caller sees to the rest.
     Over,
 }
 
@@ -133,11 +133,9 @@ impl Drop for Parting<'_> {
             return;
         };
         match how {
-            How::Over | How::Unbegun => {}
-            How::Dropped => {
-                state.leave();
-            }
-            How::Stopped => {
+            How::Unbegun => {}
+            How::Over => state.gone(true),
+            How::Stopped | How::Dropped => {
                 state.leave();
                 state.gone(true);
             }
