@@ -374,7 +374,8 @@ impl State {
                 self.phase = if budget.cleanup.is_zero() {
                     Phase::Delivering
                 } else {
-                    let until = now(frame).plus(budget.kept());
+                    // What has been read in this poll may be from before something that took its time.
+                    let until = Deadline::now().plus(budget.kept());
                     let until = self.hard.map_or(until, |hard| hard.min(until));
                     self.driver().tidy_until(until);
                     Phase::Tidying
