@@ -551,6 +551,15 @@ impl Node {
         });
     }
 
+    /// A fallback has replaced a scope that was stopped by its own limit, and with it whatever that has stopped inside.
+    pub(crate) fn forget_stops(self: &Arc<Self>, stopped: &Stopped) {
+        let stop = stopped.brief();
+        let by_it = |last: &Brief| (last.limit, last.deadline) == (stop.limit, stop.deadline);
+        self.records().with(|all| {
+            all.stop.take_if(|(last, _)| by_it(last));
+        });
+    }
+
     /// Takes the noted stop out, so that one which is noted next is known to be of what runs next.
     pub(crate) fn take_noted(self: &Arc<Self>) -> Option<(Brief, Deadline)> {
         let records = &self.at_recording_root().1.request.get()?.records;

@@ -52,7 +52,7 @@ impl<V> Waiting<V> {
         let joined = self.leave.poll(cx);
         match unlocked(self.value.get_mut()).take_if(|_| joined.is_ready()) {
             Some(value) => {
-                self.leave.done();
+                self.leave.done(value.as_ref().err());
                 Poll::Ready(value)
             }
             None => Poll::Pending,
@@ -67,6 +67,8 @@ fn unlocked<T>(inner: LockResult<T>) -> T {
 pub(super) struct Leave {
     state: State,
     stopped: bool,
+    /// Something stands in for the value, and that is still to be recorded.
+    missing: bool,
     /// Behind a trait object, so that its parts do not count against rustc's recursion limit.
     close: Box<dyn Closes>,
 }
@@ -129,7 +131,7 @@ impl<T> Hold<T> for HandedOut {
 
 impl Leave {
     #[inline(never)]
-    fn new(mut state: State, stopped: bool) -> Self {
+    fn new(mut state: State, stopped: bool, missing: bool) -> Self {
         let close = Close::of(
             state.attends_to().map(Option::<&_>::cloned),
             state.cause_for_tasks(),
@@ -138,6 +140,7 @@ impl Leave {
         Self {
             state,
             stopped,
+            missing,
             close: Box::new(Mutex::new(close)),
         }
     }
@@ -162,10 +165,13 @@ impl Leave {
 
     /// A task's panic goes on here, now that the others are gone.
     #[inline(never)]
-    fn done(&mut self) {
+    fn done(&mut self, stopped: Option<&Stopped>) {
         self.state.gone(self.stopped);
         if let Some(payload) = self.close.take_panic() {
             std::panic::resume_unwind(payload);
+        }
+        if let Some(stopped) = stopped.filter(|_| self.missing) {
+            missed_by(stopped, &self.state);
         }
     }
 }
@@ -186,18 +192,18 @@ impl State {
             Driven::Stopped(stopped) => (Some(stopped), true),
             Driven::Refused(stopped) => (Some(stopped), false),
         };
+        if begun && self.has_tasks() {
+            // Recorded as missing once they are joined: what they are stopped by is this very stop, and replaced with it.
+            let leave = Leave::new(self, stopped.is_some(), missing);
+            return (stopped, Some(leave));
+        }
+        if begun {
+            self.gone(stopped.is_some());
+        }
         if let Some(stopped) = stopped.as_ref().filter(|_| missing) {
             missed_by(stopped, &self);
         }
-        let leave = if begun && self.has_tasks() {
-            Some(Leave::new(self, stopped.is_some()))
-        } else {
-            if begun {
-                self.gone(stopped.is_some());
-            }
-            None
-        };
-        (stopped, leave)
+        (stopped, None)
     }
 
     /// Whether anything hangs on the scope that has to be seen to at its end.
