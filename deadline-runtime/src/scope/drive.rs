@@ -5,7 +5,7 @@
 
 use std::task::{self, Poll};
 
-use super::life::{Dropped, Next, Running};
+use super::life::{Next, Running};
 use super::state::State;
 use crate::context::current::Poller;
 use crate::stop::Stopped;
@@ -91,14 +91,14 @@ impl<'a> Parting<'a> {
         Self::inside(state, How::Stopped)
     }
 
-    /// Of one that is dropped by somebody else.
+    /// Of one that is dropped by somebody else, and not over.
     #[inline(never)]
     pub(super) fn dropped(state: &'a mut State) -> Self {
-        match state.dropped() {
-            Dropped::Over => Self(Some((state, How::Over))),
+        if state.has_begun() {
+            Self::inside(state, How::Dropped)
+        } else {
             // The body goes first: where that is the last of a scope, it is seen as such.
-            Dropped::Unbegun => Self(Some((state, How::Unbegun))),
-            Dropped::Running => Self::inside(state, How::Dropped),
+            Self(Some((state, How::Unbegun)))
         }
     }
 

@@ -50,13 +50,6 @@ pub(super) enum Turn {
     },
 }
 
-/// How far a scope had come when it was dropped.
-pub(super) enum Dropped {
-    Unbegun,
-    Running,
-    Over,
-}
-
 /// A scope whose frame is in place. However the poll ends, by a panic too, the scope has its node back.
 pub(super) struct Running<'a>(Option<&'a mut State>);
 
@@ -112,12 +105,9 @@ impl State {
         self.phase == Phase::Ended
     }
 
-    pub(super) fn dropped(&self) -> Dropped {
-        match self.phase {
-            Phase::Created | Phase::Refused => Dropped::Unbegun,
-            Phase::Ended => Dropped::Over,
-            _ => Dropped::Running,
-        }
+    /// Whether its body has been polled.
+    pub(super) fn has_begun(&self) -> bool {
+        !matches!(self.phase, Phase::Created | Phase::Refused)
     }
 
     /// One look at the thread's stack. On a thread that is ending there is none: the scope runs without a frame.
