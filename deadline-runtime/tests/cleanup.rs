@@ -4,14 +4,16 @@
 #[macro_use]
 mod common;
 
-use std::future::{pending, ready};
+use std::future::{pending, poll_fn, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::Poll;
 
 use common::rt::{Shield, Spec, guard};
 use common::{ms, poll_here};
 use deadline_runtime::{Budget, Cause, Context, Millis, Outcome, Phase, Stopped, Unbudgeted};
-use tokio::time::{Instant, sleep};
+use futures::FutureExt as _;
+use tokio::time::{Instant, advance, sleep};
 
 type Forever = Result<(), Stopped>;
 
@@ -50,6 +52,35 @@ async fn tidying_ends_at_the_hard_deadline() {
     let stopped = outcome.unwrap_err();
     assert_eq!((start.elapsed(), stopped.elapsed()), (ms(100), ms(100)));
     assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
+}
+
+/// And not from when the clock was last read, which may have been before something that took its time.
+#[tokio::test(start_paused = true)]
+async fn tidying_is_counted_from_the_stop() {
+    const SHIELD: Spec<Millis<200>> = Spec::new("shield");
+    let cx = Context::root("request", Budget::new(ms(1_000)));
+    let cancel = cx.clone();
+    let outcome = cx
+        .run(scoped!(Millis<500>, "work".cleanup(30), {
+            let mut begun = false;
+            let slow = poll_fn(move |_| {
+                if !std::mem::replace(&mut begun, true) {
+                    assert!(advance(ms(50)).now_or_never().is_none());
+                    cancel.cancel(Cause::UserCancelled);
+                }
+                Poll::<()>::Pending
+            });
+            let shielded = match (Shield::enter(&SHIELD), async { await_!(slow) }) {
+                (shield, future) => shield.run(future),
+            };
+            let seen = guard(shielded).await;
+            assert!(seen.is_err());
+            let start = Instant::now();
+            sleep(ms(20)).await;
+            Ok::<_, Stopped>(start.elapsed())
+        }))
+        .await;
+    assert_eq!(outcome.unwrap().unwrap(), ms(20));
 }
 
 #[tokio::test(start_paused = true)]

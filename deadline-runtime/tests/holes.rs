@@ -14,8 +14,11 @@ use std::sync::mpsc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use common::rt::{Holds, Scoped, Spec};
 use common::{Woken, ms, poll, poll_here};
-use deadline_runtime::{Budget, Cause, Context, Millis, Outcome, Stopped, Unbudgeted, timeout};
+use deadline_runtime::{
+    Budget, Cause, Context, Millis, Outcome, Stopped, Tracker, Unbudgeted, timeout,
+};
 use futures::FutureExt as _;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::runtime::{Builder, Runtime};
@@ -366,6 +369,61 @@ async fn a_panic_takes_its_frames_away_and_leaves_the_others() {
     .await;
     outcome.unwrap();
     assert!(Context::current().is_none());
+}
+
+/// Whoever waits for a request whose destructors panic does not wait for ever.
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_destructor_leaves_nothing_counted() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "on purpose");
+        }
+    }
+    /// Has not let go of its bomb when it is ready.
+    struct Armed(#[allow(dead_code)] Bomb);
+    impl Future for Armed {
+        type Output = ();
+        fn poll(self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
+            drop(Context::current().spawn(|_| pending::<()>()));
+            Poll::Ready(())
+        }
+    }
+    let tracker = Tracker::new();
+    let request = || {
+        Context::builder("request")
+            .tracker(&tracker)
+            .budget(ms(100))
+            .build()
+    };
+    let counted = || {
+        let stats = tracker.stats();
+        (stats.requests, stats.scopes)
+    };
+
+    // Dropped by somebody else.
+    let mut work = Box::pin(request().run(async {
+        drop(Context::current().spawn(|_| pending::<()>()));
+        let _bomb = Bomb;
+        pending::<()>().await
+    }));
+    assert!(poll_here(work.as_mut()).await.is_pending());
+    assert_eq!(counted(), (1, 1));
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(work))).is_err());
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(counted(), (0, 0));
+
+    // Dropped because what it has spawned is joined first.
+    let cx = request();
+    let work = cx.run(async {
+        static SCOPE: Spec<Millis<50>> = Spec::new("work");
+        let ending = Holds::<()>::new().deadline_fall_back(|_| ());
+        let work = Scoped::<_, Millis<50>, _>::ending(SCOPE.here(), Armed(Bomb), ending);
+        assert!(AssertUnwindSafe(work).catch_unwind().await.is_err());
+        tokio::time::sleep(ms(10)).await;
+        counted()
+    });
+    assert_eq!(work.await.unwrap(), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]

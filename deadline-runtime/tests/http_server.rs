@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use deadline_runtime::__rt::{Scoped, Spec};
+use deadline_runtime::__rt::{Holds, Scoped, Spec};
 use deadline_runtime::http::{DeadlineLayer, Malformed, Policy, Trust, status};
 use deadline_runtime::{Cause, Context, Millis, Mode, Outcome, Stopped};
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -342,6 +342,19 @@ async fn an_error_without_a_stop_stays_what_it_is() {
     let seen = exchange(policy(), get(), |_| async {
         static SCOPE: Spec<Millis<50>> = Spec::new("load");
         Scoped::<_, Millis<50>, _>::with_fallback(SCOPE.here(), pending::<()>(), |_| ()).await;
+        server_error()
+    })
+    .await;
+    assert_eq!((seen.status, seen.body.as_str()), (500, "oops"));
+    // With it what the function had spawned, which was stopped for the same reason.
+    let seen = exchange(policy(), get(), |_| async {
+        static SCOPE: Spec<Millis<50>> = Spec::new("load");
+        let load = async {
+            drop(Context::current().spawn(|_| pending::<()>()));
+            pending::<()>().await;
+        };
+        let ending = Holds::<()>::new().deadline_fall_back(|_| ());
+        Scoped::<_, Millis<50>, _>::ending(SCOPE.here(), load, ending).await;
         server_error()
     })
     .await;

@@ -532,6 +532,11 @@ impl Node {
     pub(crate) fn note_stop(self: &Arc<Self>, stopped: &Stopped) {
         let stop = stopped.brief();
         let at = stopped.seen().unwrap_or_else(Deadline::now);
+        // The clock was read before the signal: a cancel may have come in between, and is no later than what it led to.
+        let at = self
+            .signal
+            .get()
+            .map_or(at, |(_, cancelled)| at.max(cancelled));
         self.records().with(|all| match &all.stop {
             Some((earlier, _))
                 if earlier.deadline.is_some() && earlier.deadline == stop.deadline => {}
@@ -543,6 +548,15 @@ impl Node {
     pub(crate) fn forget_stop(self: &Arc<Self>, stopped: &Stopped) {
         self.records().with(|all| {
             all.stop.take_if(|(last, _)| last.same_as(stopped));
+        });
+    }
+
+    /// A fallback has replaced a scope that was stopped by its own limit, and with it whatever that has stopped inside.
+    pub(crate) fn forget_stops(self: &Arc<Self>, stopped: &Stopped) {
+        let stop = stopped.brief();
+        let by_it = |last: &Brief| (last.limit, last.deadline) == (stop.limit, stop.deadline);
+        self.records().with(|all| {
+            all.stop.take_if(|(last, _)| by_it(last));
         });
     }
 
@@ -663,5 +677,36 @@ impl Drop for Node {
             };
             above = last.parted();
         }
+    }
+}
+
+#[cfg(all(test, not(deadline_loom)))]
+mod tests {
+    use std::panic::Location;
+
+    use super::*;
+    use crate::Budget;
+    use crate::context::Context;
+    use crate::context::current::Frame;
+    use crate::stop::{Path, Phase};
+
+    /// Whoever looks reads the clock first, and a cancel may come before the signal is read.
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_is_noted_no_earlier_than_the_cancel_it_came_of() {
+        let cx = Context::root("request", Budget::inherited());
+        let node = cx.node().unwrap();
+        let before = Deadline::now();
+        tokio::time::advance(Duration::from_millis(5)).await;
+        cx.cancel(Cause::UserCancelled);
+        let stopped = Frame::of(Some(node)).stop_error(
+            Cause::UserCancelled,
+            Phase::Wait,
+            before,
+            Location::caller(),
+            Path::default(),
+        );
+        node.note_stop(&stopped);
+        let noted = node.noted_stop().map(|(_, at)| at);
+        assert_eq!(noted, Some(Deadline::now()));
     }
 }

@@ -1,6 +1,6 @@
 //! What the expansion calls where it returns early.
 
-use super::state::State;
+use super::state::{Flag, State};
 use crate::context::Missing;
 use crate::context::current;
 use crate::stop::{FromStopped, Stopped};
@@ -45,6 +45,10 @@ pub(super) fn missed_by(stopped: &Stopped, state: &State) {
             operation: state.description().name,
             cause: stopped.cause(),
         });
-        node.forget_stop(stopped);
+        if state.flags.has(Flag::Binds) {
+            node.forget_stops(stopped);
+        } else {
+            node.forget_stop(stopped);
+        }
     }
 }

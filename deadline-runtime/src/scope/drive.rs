@@ -5,9 +5,8 @@
 
 use std::task::{self, Poll};
 
-use super::checkpoint::missed_by;
 use super::leave::Leave;
-use super::life::{Dropped, End, Next, Refused, Running};
+use super::life::{End, Next, Refused, Running};
 use super::state::State;
 use crate::context::current::Poller;
 use crate::stop::Stopped;
@@ -100,13 +99,8 @@ impl State {
         };
         drop_body();
         parting.done();
-        if let Some(stopped) = stopped.as_ref().filter(|_| missing) {
-            missed_by(stopped, &self);
-        }
-        let leave = match driven {
-            Driven::Refused => None,
-            _ => self.without_body(stopped.is_some()),
-        };
+        let begun = !matches!(driven, Driven::Refused);
+        let leave = self.without_body(stopped.as_ref(), begun, missing);
         Left { stopped, leave }
     }
 
@@ -131,7 +125,7 @@ enum How {
     Dropped,
     /// By somebody else, before its start.
     Unbegun,
-    /// There is nothing to see to.
+    /// By itself, after its value or a refusal. The caller sees to the rest.
     Over,
 }
 
@@ -141,14 +135,14 @@ impl<'a> Parting<'a> {
         Self::inside(state, How::Stopped)
     }
 
-    /// Of one that is dropped by somebody else.
+    /// Of one that is dropped by somebody else, and not over.
     #[inline(never)]
     pub(super) fn dropped(state: &'a mut State) -> Self {
-        match state.dropped() {
-            Dropped::Over => Self(Some((state, How::Over))),
+        if state.has_begun() {
+            Self::inside(state, How::Dropped)
+        } else {
             // The body goes first: where that is the last of a scope, it is seen as such.
-            Dropped::Unbegun => Self(Some((state, How::Unbegun))),
-            Dropped::Running => Self::inside(state, How::Dropped),
+            Self(Some((state, How::Unbegun)))
         }
     }
 
@@ -183,11 +177,9 @@ impl Drop for Parting<'_> {
             return;
         };
         match how {
-            How::Over | How::Unbegun => {}
-            How::Dropped => {
-                state.leave();
-            }
-            How::Stopped => {
+            How::Unbegun => {}
+            How::Over => state.gone(true),
+            How::Stopped | How::Dropped => {
                 state.leave();
                 state.gone(true);
             }

@@ -5,6 +5,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, LockResult, Mutex, PoisonError};
 use std::task::{self, Poll};
 
+use super::checkpoint::missed_by;
 use super::life::{Next, Running};
 use super::state::{Flag, Flags, State};
 use crate::context::node::Node;
@@ -35,7 +36,7 @@ impl<V> Waiting<V> {
         let joined = self.leave.poll(cx);
         match unlocked(self.value.get_mut()).take_if(|_| joined.is_ready()) {
             Some(value) => {
-                self.leave.done();
+                self.leave.done(value.as_ref().err());
                 Poll::Ready(value)
             }
             None => Poll::Pending,
@@ -50,6 +51,8 @@ fn unlocked<T>(inner: LockResult<T>) -> T {
 pub(super) struct Leave {
     state: State,
     stopped: bool,
+    /// Something stands in for the value, and that is still to be recorded.
+    missing: bool,
     /// Behind a trait object, so that its parts do not count against rustc's recursion limit.
     close: Box<dyn Closes>,
 }
@@ -117,7 +120,7 @@ impl<T> Hold<T> for HandedOut {
 
 impl Leave {
     #[inline(never)]
-    fn new(mut state: State, stopped: bool) -> Self {
+    fn new(mut state: State, stopped: bool, missing: bool) -> Self {
         let close = Close::of(
             state.attends_to().map(Option::<&_>::cloned),
             state.cause_for_tasks(),
@@ -126,6 +129,7 @@ impl Leave {
         Self {
             state,
             stopped,
+            missing,
             close: Box::new(Mutex::new(close)),
         }
     }
@@ -150,10 +154,13 @@ impl Leave {
 
     /// A task's panic goes on here, now that the others are gone.
     #[inline(never)]
-    fn done(&mut self) {
+    fn done(&mut self, stopped: Option<&Stopped>) {
         self.state.gone(self.stopped);
         if let Some(payload) = self.close.take_panic() {
             std::panic::resume_unwind(payload);
+        }
+        if let Some(stopped) = stopped.filter(|_| self.missing) {
+            missed_by(stopped, &self.state);
         }
     }
 }
@@ -166,12 +173,23 @@ impl Drop for Leave {
 }
 
 impl State {
-    /// What is to be joined. Without anything the scope is gone.
-    pub(super) fn without_body(mut self, stopped: bool) -> Option<Leave> {
-        if self.has_tasks() {
-            return Some(Leave::new(self, stopped));
+    /// What is to be joined. Without anything a scope that has begun is gone.
+    pub(super) fn without_body(
+        mut self,
+        stopped: Option<&Stopped>,
+        begun: bool,
+        missing: bool,
+    ) -> Option<Leave> {
+        if begun && self.has_tasks() {
+            // Recorded as missing once they are joined: what they are stopped by is this very stop, and replaced with it.
+            return Some(Leave::new(self, stopped.is_some(), missing));
         }
-        self.gone(stopped);
+        if begun {
+            self.gone(stopped.is_some());
+        }
+        if let Some(stopped) = stopped.filter(|_| missing) {
+            missed_by(stopped, &self);
+        }
         None
     }
 

@@ -58,13 +58,6 @@ pub(super) enum Turn {
     End(End),
 }
 
-/// How far a scope had come when it was dropped.
-pub(super) enum Dropped {
-    Unbegun,
-    Running,
-    Over,
-}
-
 /// A scope whose frame is in place. However the poll ends, by a panic too, the scope has its node back.
 pub(super) struct Running<'a>(Option<&'a mut State>);
 
@@ -120,12 +113,9 @@ impl State {
         self.phase == Phase::Ended
     }
 
-    pub(super) fn dropped(&self) -> Dropped {
-        match self.phase {
-            Phase::Created | Phase::Refused => Dropped::Unbegun,
-            Phase::Ended => Dropped::Over,
-            _ => Dropped::Running,
-        }
+    /// Whether its body has been polled.
+    pub(super) fn has_begun(&self) -> bool {
+        !matches!(self.phase, Phase::Created | Phase::Refused)
     }
 
     /// One look at the thread's stack. On a thread that is ending there is none: the scope runs without a frame.
@@ -385,7 +375,8 @@ impl State {
                 self.phase = if budget.cleanup.is_zero() {
                     Phase::Delivering
                 } else {
-                    let until = now(frame).plus(budget.kept());
+                    // What has been read in this poll may be from before something that took its time.
+                    let until = Deadline::now().plus(budget.kept());
                     let until = self.hard.map_or(until, |hard| hard.min(until));
                     self.driver().tidy_until(until);
                     Phase::Tidying
