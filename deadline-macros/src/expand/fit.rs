@@ -78,13 +78,17 @@ impl Fit {
 
     // Input:   END
     // Output:  {
-    //              struct Calls;
-    //              impl<D: Declares> Fits<D> for Calls {
-    //                  const BUDGET: Fit<D> = Limits::of("dashboard", 900).reserve(100).hold("0 load_profile");
+    //              {
+    //                  struct Calls;
+    //                  impl<D: Declares> Fits<D> for Calls {
+    //                      const BUDGET: Fit<D> = Limits::of("dashboard", 900).reserve(100).hold("0 load_profile");
+    //                  }
+    //                  let <Calls as Fits<_>>::BUDGET = calls((call_0,));
     //              }
-    //              let <Calls as Fits<_>>::BUDGET = calls((call_0,));
     //              END
     //          }
+    //
+    // A block of its own, because the end names types of the user's, and one of those may be called `Calls` too.
     //
     // A constant in a pattern is evaluated by `cargo check`, one in an expression by `cargo build` only. It stands in the
     // argument behind the body, so that the future is not held and moved for it.
@@ -122,8 +126,10 @@ impl Fit {
         };
         quote_spanned! {span=>
             {
-                #check
-                let <Calls as #private::Fits<_>>::BUDGET = #calls;
+                {
+                    #check
+                    let <Calls as #private::Fits<_>>::BUDGET = #calls;
+                }
                 #end
             }
         }
