@@ -143,6 +143,8 @@ mod loop_once;
 mod loop_times;
 #[path = "../fits/pass/match_arms.rs"]
 mod match_arms;
+#[path = "../fits/pass/match_guard.rs"]
+mod match_guard;
 #[path = "../fits/pass/method.rs"]
 mod method;
 #[path = "../fits/pass/more_than_all.rs"]
