@@ -81,6 +81,8 @@ mod cfg_awaits;
 mod cfg_present;
 #[path = "../fits/pass/cleanup.rs"]
 mod cleanup;
+#[path = "../fits/pass/chained.rs"]
+mod chained;
 #[path = "../fits/pass/closure_between.rs"]
 mod closure_between;
 #[path = "../fits/pass/const_at_call.rs"]
