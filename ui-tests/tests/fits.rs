@@ -79,10 +79,10 @@ mod callee_cleanup;
 mod cfg_awaits;
 #[path = "../fits/pass/cfg_present.rs"]
 mod cfg_present;
-#[path = "../fits/pass/cleanup.rs"]
-mod cleanup;
 #[path = "../fits/pass/chained.rs"]
 mod chained;
+#[path = "../fits/pass/cleanup.rs"]
+mod cleanup;
 #[path = "../fits/pass/closure_between.rs"]
 mod closure_between;
 #[path = "../fits/pass/const_at_call.rs"]
@@ -103,6 +103,8 @@ mod delegation;
 mod dynamic;
 #[path = "../fits/pass/early_return.rs"]
 mod early_return;
+#[path = "../fits/pass/else_if.rs"]
+mod else_if;
 #[path = "../fits/pass/fallback.rs"]
 mod fallback;
 #[path = "../fits/pass/from_macro.rs"]

@@ -406,7 +406,10 @@ impl Writer<'_> {
             None => String::new(),
             last => {
                 steps.extend(last);
-                let steps: Vec<String> = steps.into_iter().map(Self::text).collect();
+                let steps: Vec<String> = steps
+                    .into_iter()
+                    .map(|step| Self::within(name, Self::text(step)))
+                    .collect();
                 format!("{name}({})", steps.join(", "))
             }
         };
@@ -415,6 +418,20 @@ impl Writer<'_> {
             priced,
             breaks,
             through,
+        }
+    }
+
+    /// A list in a list of the same kind is one list: each level of `else if` is one more for whoever reads it, and
+    /// rustc evaluates only so many.
+    fn within(name: &str, step: String) -> String {
+        let listed = step
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('('))
+            .and_then(|rest| rest.strip_suffix(')'))
+            .filter(|listed| !listed.is_empty());
+        match listed {
+            Some(listed) => listed.to_owned(),
+            None => step,
         }
     }
 
