@@ -39,8 +39,8 @@ impl Tables {
         }
     }
 
-    /// The cell of the line with that name, under that column, in the table whose head begins with a cell that ends so; where the name stands more than once, of the last one: tables
-    /// that grow end with the largest.
+    /// The cell of the line with that name, under that column, in the table whose head begins with a cell that ends so;
+    /// where the name stands more than once, of the last one: tables that grow end with the largest.
     pub(crate) fn cell(&self, table: &str, name: &str, column: &str) -> Option<&str> {
         let wanted = |line: &&Line| {
             line.head.first().is_some_and(|head| head.ends_with(table))

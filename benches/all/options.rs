@@ -3,7 +3,8 @@
 const HELP: &str = "\
 cargo bench -- [OPTIONS]
 
-  --most N      the largest number of waiting tasks: 1,000,000 unless given, which takes about two gigabytes
+  --most N      the largest number of waiting tasks, from 1,000 on: 1,000,000 unless given, which takes about two
+                gigabytes
   --compiler    also what the attribute costs the compiler: minutes, and needs valgrind
   --quick       neither instructions, nor the deepest chain, nor Go
 
@@ -11,6 +12,9 @@ cargo bench --features fast-clock measures with that clock.";
 
 /// Which clock the runtime reads, as it was built.
 pub(crate) const FAST_CLOCK: bool = cfg!(feature = "fast-clock");
+
+/// The smallest crowd that is measured.
+const FEWEST: u32 = 1_000;
 
 pub(crate) struct Options {
     pub(crate) most: u32,
@@ -34,7 +38,9 @@ impl Options {
                 "--bench" => benchmarking = true,
                 "--most" => {
                     let most = arguments.next().and_then(|most| most.parse().ok());
-                    options.most = most.unwrap_or_else(|| refuse("--most takes a number"));
+                    options.most = most
+                        .filter(|most| *most >= FEWEST)
+                        .unwrap_or_else(|| refuse("--most takes a number from 1000 on"));
                 }
                 "--compiler" => options.compiler = true,
                 "--quick" => options.quick = true,
@@ -44,6 +50,9 @@ impl Options {
                 }
                 other => refuse(&format!("no option {other}")),
             }
+        }
+        if options.quick && options.compiler {
+            refuse("--quick leaves out what --compiler asks for");
         }
         if !benchmarking {
             println!("nothing is measured but by `cargo bench`");

@@ -3,7 +3,7 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, Macro, Token};
+use syn::{Attribute, Expr, Macro, Pat, Token};
 
 /// The attributes of an expression, if its kind can have any.
 pub(crate) fn attrs_mut(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
@@ -36,6 +36,14 @@ pub(crate) fn attrs(expr: &Expr) -> &[Attribute] {
         Array Assign Async Await Binary Block Break Call Cast Closure Const Continue Field ForLoop Group If Index Infer
         Let Lit Loop Macro Match MethodCall Paren Path Range RawAddr Reference Repeat Return Struct Try TryBlock Tuple
         Unary Unsafe While Yield
+    }
+}
+
+/// The guard of an arm: of all that is in a pattern the only part that runs.
+pub(crate) fn guard_mut(pat: &mut Pat) -> Option<&mut Expr> {
+    match pat {
+        Pat::Guard(pat) => Some(&mut pat.guard),
+        _ => None,
     }
 }
 

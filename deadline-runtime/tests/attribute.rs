@@ -173,3 +173,23 @@ async fn an_await_after_the_limit_is_not_begun() {
     }
     assert_eq!(begun.into_inner().unwrap(), 0);
 }
+
+#[deadline(budget = "200ms", cleanup = "50ms")]
+async fn tidies_behind_a_guard(log: Log<'_>) -> Result<u32, AppError> {
+    let start = Instant::now();
+    match 1 {
+        // An await like any other: the stop is its value.
+        _ if work().await.is_ok() => Ok(1),
+        _ => {
+            note(log, start, "below");
+            Ok(2)
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_await_in_the_guard_of_an_arm_meets_the_stop_too() {
+    let log = Mutex::new(Vec::new());
+    assert!(matches!(tidies_behind_a_guard(&log).await, Ok(2)));
+    assert_eq!(log.into_inner().unwrap(), [("below", ms(150))]);
+}

@@ -333,9 +333,31 @@ mod forbidding {
     }
 }
 
+/// A type that is called like one in the expansion.
+mod like_the_check {
+    use crate::support::{Failure, later};
+    use deadline_runtime::deadline;
+
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Calls(pub u32);
+
+    // shape: scope_type_like_the_check — a return type that is called like what the check of the sum declares
+    #[deadline(budget = "1s")]
+    pub async fn returned(n: u32) -> Result<Calls, Failure> {
+        Ok(Calls(later(n).await))
+    }
+
+    // shape: scope_fallback_like_the_check — and a fallback made of it
+    #[deadline(budget = "1s", fallback = Calls(7))]
+    pub async fn fallback(n: u32) -> Calls {
+        Calls(later(n).await)
+    }
+}
+
 #[test]
 fn values() {
     use crate::support::run;
+    use like_the_check::Calls;
     run(async {
         assert_eq!(no_prelude::plain(3).await, Ok(3));
         assert_eq!(no_prelude::fallback(1).await, 1);
@@ -353,6 +375,8 @@ fn values() {
         let holder = strict::Holder { number: 1 };
         assert_eq!(holder.by_ref().await, Ok(1));
         assert_eq!(holder.by_value().await, Ok(1));
+        assert_eq!(like_the_check::returned(1).await, Ok(Calls(1)));
+        assert_eq!(like_the_check::fallback(1).await, Calls(1));
         assert_eq!(forbidding::safe(vec![1]).await.unwrap(), [1]);
     });
 }

@@ -79,6 +79,8 @@ mod callee_cleanup;
 mod cfg_awaits;
 #[path = "../fits/pass/cfg_present.rs"]
 mod cfg_present;
+#[path = "../fits/pass/chained.rs"]
+mod chained;
 #[path = "../fits/pass/cleanup.rs"]
 mod cleanup;
 #[path = "../fits/pass/closure_between.rs"]
@@ -101,6 +103,8 @@ mod delegation;
 mod dynamic;
 #[path = "../fits/pass/early_return.rs"]
 mod early_return;
+#[path = "../fits/pass/else_if.rs"]
+mod else_if;
 #[path = "../fits/pass/fallback.rs"]
 mod fallback;
 #[path = "../fits/pass/from_macro.rs"]
@@ -143,6 +147,8 @@ mod loop_once;
 mod loop_times;
 #[path = "../fits/pass/match_arms.rs"]
 mod match_arms;
+#[path = "../fits/pass/match_guard.rs"]
+mod match_guard;
 #[path = "../fits/pass/method.rs"]
 mod method;
 #[path = "../fits/pass/more_than_all.rs"]

@@ -10,7 +10,7 @@ use crate::parse::Given;
 use crate::parse::amount::Amount;
 use crate::parse::statement::Statement;
 use crate::parse::statements::{Placed, mark};
-use crate::syntax::{Arguments, Known, attrs_mut, known};
+use crate::syntax::{Arguments, Known, attrs_mut, guard_mut, known};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
@@ -331,5 +331,9 @@ impl VisitMut for Rewriter<'_> {
     fn visit_expr_const_mut(&mut self, _: &mut ExprConst) {}
     fn visit_item_mut(&mut self, _: &mut Item) {}
     fn visit_type_mut(&mut self, _: &mut Type) {}
-    fn visit_pat_mut(&mut self, _: &mut Pat) {}
+    fn visit_pat_mut(&mut self, pat: &mut Pat) {
+        if let Some(guard) = guard_mut(pat) {
+            self.visit_expr_mut(guard);
+        }
+    }
 }

@@ -78,13 +78,17 @@ impl Fit {
 
     // Input:   END
     // Output:  {
-    //              struct Calls;
-    //              impl<D: Declares> Fits<D> for Calls {
-    //                  const BUDGET: Fit<D> = Limits::of("dashboard", 900).reserve(100).hold("0 load_profile");
+    //              {
+    //                  struct Calls;
+    //                  impl<D: Declares> Fits<D> for Calls {
+    //                      const BUDGET: Fit<D> = Limits::of("dashboard", 900).reserve(100).hold("0 load_profile");
+    //                  }
+    //                  let <Calls as Fits<_>>::BUDGET = calls((call_0,));
     //              }
-    //              let <Calls as Fits<_>>::BUDGET = calls((call_0,));
     //              END
     //          }
+    //
+    // A block of its own, because the end names types of the user's, and one of those may be called `Calls` too.
     //
     // A constant in a pattern is evaluated by `cargo check`, one in an expression by `cargo build` only. It stands in the
     // argument behind the body, so that the future is not held and moved for it.
@@ -122,8 +126,10 @@ impl Fit {
         };
         quote_spanned! {span=>
             {
-                #check
-                let <Calls as #private::Fits<_>>::BUDGET = #calls;
+                {
+                    #check
+                    let <Calls as #private::Fits<_>>::BUDGET = #calls;
+                }
                 #end
             }
         }
@@ -400,7 +406,10 @@ impl Writer<'_> {
             None => String::new(),
             last => {
                 steps.extend(last);
-                let steps: Vec<String> = steps.into_iter().map(Self::text).collect();
+                let steps: Vec<String> = steps
+                    .into_iter()
+                    .map(|step| Self::within(name, Self::text(step)))
+                    .collect();
                 format!("{name}({})", steps.join(", "))
             }
         };
@@ -409,6 +418,20 @@ impl Writer<'_> {
             priced,
             breaks,
             through,
+        }
+    }
+
+    /// A list in a list of the same kind is one list: each level of `else if` is one more for whoever reads it, and
+    /// rustc evaluates only so many.
+    fn within(name: &str, step: String) -> String {
+        let listed = step
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('('))
+            .and_then(|rest| rest.strip_suffix(')'))
+            .filter(|listed| !listed.is_empty());
+        match listed {
+            Some(listed) => listed.to_owned(),
+            None => step,
         }
     }
 

@@ -295,7 +295,11 @@ impl VisitMut for Numbers<'_> {
     fn visit_expr_const_mut(&mut self, _: &mut ExprConst) {}
     fn visit_item_mut(&mut self, _: &mut Item) {}
     fn visit_type_mut(&mut self, _: &mut Type) {}
-    fn visit_pat_mut(&mut self, _: &mut Pat) {}
+    fn visit_pat_mut(&mut self, pat: &mut Pat) {
+        if let Some(guard) = syntax::guard_mut(pat) {
+            self.visit_expr_mut(guard);
+        }
+    }
 }
 
 fn conditions(attrs: &[Attribute]) -> impl Iterator<Item = TokenStream> {

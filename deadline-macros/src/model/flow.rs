@@ -5,7 +5,7 @@
 use super::calls;
 use crate::parse::statements::{Placed, mark};
 use crate::syntax::{self, Known};
-use syn::{Attribute, Block, Expr, ExprBlock, Local, Macro, Stmt};
+use syn::{Arm, Attribute, Block, Expr, ExprBlock, Local, Macro, Pat, Stmt};
 
 /// One step of a body.
 pub(crate) enum Flow {
@@ -96,10 +96,7 @@ impl Reader<'_> {
                     Flow::Either(vec![self.block(&expr.then_branch), other]),
                 ])
             }
-            Expr::Match(expr) => {
-                let arms = expr.arms.iter().map(|arm| self.expr(&arm.body)).collect();
-                Flow::Sequence(vec![self.expr(&expr.expr), Flow::Either(arms)])
-            }
+            Expr::Match(expr) => Flow::Sequence(vec![self.expr(&expr.expr), self.arms(&expr.arms)]),
             Expr::ForLoop(expr) => Flow::Sequence(vec![
                 self.expr(&expr.expr),
                 repeated(self.block(&expr.body), true),
@@ -146,6 +143,23 @@ impl Reader<'_> {
             _ => Flow::Nothing,
         };
         self.covered(syntax::attrs(expr), flow)
+    }
+
+    /// Behind a guard comes its arm, or any of those below.
+    fn arms(&self, arms: &[Arm]) -> Flow {
+        let mut below = Vec::new();
+        for arm in arms.iter().rev() {
+            below.push(self.expr(&arm.body));
+            if let Pat::Guard(pat) = &arm.pat {
+                let guard = self.expr(&pat.guard);
+                if !matches!(guard, Flow::Nothing) {
+                    below.reverse();
+                    below = vec![Flow::Sequence(vec![guard, Flow::Either(below)])];
+                }
+            }
+        }
+        below.reverse();
+        Flow::Either(below)
     }
 
     /// A `break 'label` inside leaves the block, as it would a loop that runs once.

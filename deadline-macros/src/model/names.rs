@@ -1,10 +1,14 @@
 //! What the statements and calls of a body are called, in traces and in messages.
 
+use super::calls;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, ExprAsync, ExprAwait, ExprClosure, Item};
 
 /// `orders.recent` for `orders.recent(user)`: what a trace calls the statement.
 pub(crate) fn called(future: &Expr) -> String {
+    if let Some((_, future)) = calls::numbered(future) {
+        return called(future);
+    }
     match future {
         Expr::Call(call) => called(&call.func),
         Expr::MethodCall(call) => match called(&call.receiver) {

@@ -254,5 +254,9 @@ impl VisitMut for Collector<'_> {
     fn visit_expr_const_mut(&mut self, _: &mut ExprConst) {}
     fn visit_item_mut(&mut self, _: &mut Item) {}
     fn visit_type_mut(&mut self, _: &mut Type) {}
-    fn visit_pat_mut(&mut self, _: &mut Pat) {}
+    fn visit_pat_mut(&mut self, pat: &mut Pat) {
+        if let Some(guard) = syntax::guard_mut(pat) {
+            self.visit_expr_mut(guard);
+        }
+    }
 }

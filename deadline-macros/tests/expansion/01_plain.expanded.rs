@@ -28,13 +28,15 @@ pub fn load_profile(
             }
         },
         {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("load_profile", 450)
-                    .reserve(50)
-                    .hold("0 profiles.find");
+            {
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("load_profile", 450)
+                        .reserve(50)
+                        .hold("0 profiles.find");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             }
-            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Result<Profile, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<Profile, AppError>>(stopped))
         },

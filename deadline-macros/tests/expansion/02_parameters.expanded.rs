@@ -36,12 +36,14 @@ fn merge(
             }
         },
         {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("merge", 1000)
-                    .hold("then(0 rows, 1 rows)");
+            {
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("merge", 1000)
+                        .hold("then(0 rows, 1 rows)");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
             }
-            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
             rt::Holds::<Result<Vec<Row>, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<
                     Result<Vec<Row>, AppError>,

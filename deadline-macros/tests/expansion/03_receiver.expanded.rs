@@ -27,12 +27,14 @@ impl Client {
                 }
             },
             {
-                struct Calls;
-                impl<D: rt::Declares> rt::Fits<D> for Calls {
-                    const BUDGET: rt::Fit<D> = rt::Limits::of("close", 2000)
-                        .hold("then(0 self.flush, 1 self.send)");
+                {
+                    struct Calls;
+                    impl<D: rt::Declares> rt::Fits<D> for Calls {
+                        const BUDGET: rt::Fit<D> = rt::Limits::of("close", 2000)
+                            .hold("then(0 self.flush, 1 self.send)");
+                    }
+                    let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
                 }
-                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
                 rt::Holds::<Result<(), AppError>>::new()
                     .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
             },

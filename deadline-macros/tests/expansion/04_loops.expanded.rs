@@ -34,12 +34,14 @@ pub fn import(
             }
         },
         {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("import", 5000)
-                    .hold("loop(0 store)");
+            {
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("import", 5000)
+                        .hold("loop(0 store)");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             }
-            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Result<u64, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<u64, AppError>>(stopped))
         },

@@ -33,12 +33,14 @@ pub fn weather(
             }
         },
         {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("weather", 200)
-                    .hold("loop(0 forecast)");
+            {
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("weather", 200)
+                        .hold("loop(0 forecast)");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             }
-            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Weather>::new()
                 .deadline_fall_back(move |stopped| Weather::unknown(stopped.cause()))
         },

@@ -46,14 +46,16 @@ pub fn transfer(
             }
         },
         {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("transfer", 1000)
-                    .reserve(100)
-                    .cleanup(50)
-                    .hold("then(0 book, 1 booked.receipt)");
+            {
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("transfer", 1000)
+                        .reserve(100)
+                        .cleanup(50)
+                        .hold("then(0 book, 1 booked.receipt)");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
             }
-            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0, call_1));
             rt::Holds::<Result<Receipt, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<Receipt, AppError>>(stopped))
         },

@@ -24,15 +24,17 @@ pub fn run(
             rt::At(job.run(cx)).__deadline_gate(call_0).await
         },
         {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of(
-                        "job",
-                        rt::Constant(crate::budgets::JOB).whole_millis(),
-                    )
-                    .hold("0 job.run");
+            {
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of(
+                            "job",
+                            rt::Constant(crate::budgets::JOB).whole_millis(),
+                        )
+                        .hold("0 job.run");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             }
-            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Result<(), AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<(), AppError>>(stopped))
         },

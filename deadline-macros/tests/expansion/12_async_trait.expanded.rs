@@ -25,12 +25,14 @@ where
                 __ret
             },
             {
-                struct Calls;
-                impl<D: rt::Declares> rt::Fits<D> for Calls {
-                    const BUDGET: rt::Fit<D> = rt::Limits::of("find", 450)
-                        .hold("0 __self.rows.find");
+                {
+                    struct Calls;
+                    impl<D: rt::Declares> rt::Fits<D> for Calls {
+                        const BUDGET: rt::Fit<D> = rt::Limits::of("find", 450)
+                            .hold("0 __self.rows.find");
+                    }
+                    let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
                 }
-                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
                 rt::Holds::<Result<Profile, AppError>>::new()
                     .deadline_carry(|stopped| rt::stop::<
                         Result<Profile, AppError>,

@@ -26,12 +26,14 @@ pub fn walk(
                 >,
             >,
         {
-            struct Calls;
-            impl<D: rt::Declares> rt::Fits<D> for Calls {
-                const BUDGET: rt::Fit<D> = rt::Limits::of("walk", 1000)
-                    .hold("0 tree.visit");
+            {
+                struct Calls;
+                impl<D: rt::Declares> rt::Fits<D> for Calls {
+                    const BUDGET: rt::Fit<D> = rt::Limits::of("walk", 1000)
+                        .hold("0 tree.visit");
+                }
+                let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             }
-            let <Calls as rt::Fits<_>>::BUDGET = rt::calls((call_0,));
             rt::Holds::<Result<u64, AppError>>::new()
                 .deadline_carry(|stopped| rt::stop::<Result<u64, AppError>>(stopped))
         },
