@@ -35,11 +35,8 @@ impl<S, B> Call<S, B>
 where
     S: Service<Request<RequestBody<B>>>,
 {
+    // A call would move the request once more.
     #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "a call would move the request once more"
-    )]
     pub(super) fn new(service: S, request: Request<B>) -> Self {
         Self {
             progress: Progress::default(),
