@@ -12,7 +12,7 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -384,9 +384,9 @@ fn main() {
     if let Some(only) = only() {
         return alone(&only);
     }
-    let most = argument("--most")
-        .and_then(|most| most.parse().ok())
-        .unwrap_or(1_000_000);
+    let most = argument("--most").map_or(1_000_000, |most| {
+        most.parse().expect("--most takes a number of tasks")
+    });
     let lines = runtime().block_on(async {
         tokio::spawn(poll_fn(|cx| {
             let lines = depths(cx);
@@ -397,7 +397,9 @@ fn main() {
         .expect("the task runs to its end")
     });
     crowds(most);
-    if let Some(file) = argument("--svg").map(PathBuf::from) {
+    if let Some(file) = argument("--svg") {
+        // cargo runs a benchmark in the folder of its package.
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
         let labels = (
             "A nested scope that pends once",
             "nesting depth",
