@@ -78,6 +78,10 @@ async fn a_query_comes_back_at_its_deadline_and_is_gone_from_the_server() {
 const ACTIVE: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
     AND pid <> pg_backend_pid() AND state = 'active'";
 
+/// What is inside `pg_sleep`: preparing a statement makes a backend active as well, and shows its text.
+const SLEEPING: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+    AND wait_event = 'PgSleep'";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_narrower_budget_is_a_dependency_that_was_slow() {
     #[deadline(budget = "50ms")]
@@ -277,7 +281,7 @@ async fn a_cancel_of_the_request_is_a_cancel_on_the_server() {
         let (cx, pool) = (cx.clone(), pool.clone());
         async move { cx.run(pool.execute("SELECT pg_sleep(5)")).await }
     });
-    db.until(ACTIVE, 1, Duration::from_secs(5)).await;
+    db.until(SLEEPING, 1, Duration::from_secs(5)).await;
     cx.cancel(Cause::ClientCancelled);
     match running.await.unwrap() {
         Ok(error) => assert_eq!(
@@ -356,7 +360,7 @@ async fn who_cancelled_is_known_from_our_own_state() {
                 .unwrap()
         }
     });
-    db.until(ACTIVE, 1, Duration::from_secs(5)).await;
+    db.until(SLEEPING, 1, Duration::from_secs(5)).await;
     db.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(5)%' AND pid <> pg_backend_pid()").await;
     let error = running.await.unwrap().unwrap_err();
     assert_eq!(stop_of(&error), (Cause::DependencyFailed, Phase::Database));
