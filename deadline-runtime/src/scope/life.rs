@@ -15,6 +15,10 @@
 //! The body is always polled first, then cause and clock are tested: a value that is ready is a value. The clock is
 //! read instead of trusting a timer: a busy thread fires no timers. When the scope must stop, the body is dropped
 //! before any fallback or handler runs, because a body that is kept alive may hold the very lock the handler wants.
+//!
+//! Most scopes have but figures to compare: one request in its own task, everything enforced, nothing that holds or yields inside. They
+//! begin, wait and leave on short ways, whose names end in `plainly`. Each of those does the whole of its step or none of it,
+//! and then the long way is taken, which knows every case. `tests/model.rs` holds both to one reference.
 
 use std::panic::Location;
 use std::sync::Arc;
