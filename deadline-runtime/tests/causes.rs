@@ -562,3 +562,82 @@ async fn what_a_scope_runs_under_its_own_context_ends_for_its_cause() {
     assert_eq!(stopped.cause(), Cause::DeadlineExceeded);
     assert_eq!(stopped.limited_by().operation(), "request");
 }
+
+/// A context made by hand that nothing is around begins on a shorter way than one that is polled by another request.
+#[tokio::test(start_paused = true)]
+async fn a_context_by_hand_ends_alike_whatever_is_around_it() {
+    type Made = (&'static str, fn() -> Context, u64, Result<(), Cause>);
+    fn of(budget: Budget) -> Context {
+        Context::root("made", budget)
+    }
+    let made: [Made; 8] = [
+        ("none", || of(Budget::inherited()), 30, Ok(())),
+        ("fits", || of(Budget::new(ms(50))), 30, Ok(())),
+        (
+            "short",
+            || of(Budget::new(ms(20))),
+            20,
+            Err(Cause::DeadlineExceeded),
+        ),
+        // Work ends 4 before the end, and a quarter of that later.
+        (
+            "reserve",
+            || of(Budget::new(ms(20)).reserve(ms(4))),
+            17,
+            Err(Cause::DeadlineExceeded),
+        ),
+        (
+            "child",
+            || of(Budget::new(ms(50))).child(ms(20)),
+            20,
+            Err(Cause::DependencyTimeout),
+        ),
+        (
+            "less than it needs",
+            || of(Budget::new(ms(20)).min(ms(21))),
+            0,
+            Err(Cause::LocalBudgetRejected),
+        ),
+        (
+            "over",
+            || {
+                let now = deadline_runtime::Deadline::now();
+                Context::builder("made").deadline(now).build()
+            },
+            0,
+            Err(Cause::DeadlineExceeded),
+        ),
+        (
+            "cancelled",
+            || {
+                let cx = of(Budget::new(ms(50)));
+                cx.cancel(Cause::Shutdown);
+                cx
+            },
+            0,
+            Err(Cause::Shutdown),
+        ),
+    ];
+    for (name, make, after, outcome) in made {
+        for around in [false, true] {
+            let start = Instant::now();
+            let cx = make();
+            let work = cx.run(sleep(ms(30)));
+            let ended = if around {
+                let unlimited = Context::root("around", Budget::inherited());
+                unlimited.run(work).await.unwrap()
+            } else {
+                work.await
+            };
+            let ended = ended.map_err(|stopped| {
+                assert_ne!(stopped.limited_by().operation(), "around");
+                stopped.cause()
+            });
+            assert_eq!(
+                (ended, start.elapsed()),
+                (outcome, ms(after)),
+                "{name} {around}"
+            );
+        }
+    }
+}

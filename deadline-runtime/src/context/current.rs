@@ -20,6 +20,7 @@ use tokio::task::Id;
 
 use super::mode::Mode;
 use super::node::{Limits, Node, Seed};
+use super::signal::addresses;
 use crate::scope::{Described, Named, Operation};
 use crate::stop::{Brief, Cause, Details, Limit, Path, PathEntry, Phase, Stopped};
 use crate::time::Deadline;
@@ -88,10 +89,7 @@ impl Poller {
         // Only compared while the outer poll still borrows its waker, so an address cannot have been reused.
         Self {
             task: tokio::task::try_id(),
-            waker: (
-                waker.data().addr(),
-                std::ptr::from_ref(waker.vtable()).addr(),
-            ),
+            waker: addresses(waker),
         }
     }
 
@@ -433,12 +431,10 @@ impl Frame {
             .collect()
     }
 
-    /// Whether this is a frame of `node` and of no other request beside it, and that is not cancelled.
+    /// Whether this is a frame of `node` and of no other request beside it.
     #[inline]
     pub(crate) fn is_just(&self, node: &Arc<Node>) -> bool {
-        self.also.is_none()
-            && self.node.as_ref().is_some_and(|own| Arc::ptr_eq(own, node))
-            && !node.signal.is_set()
+        self.also.is_none() && self.node.as_ref().is_some_and(|own| Arc::ptr_eq(own, node))
     }
 
     /// Whether this is where [`Context::none`](crate::Context::none) holds: what begins here is outermost.

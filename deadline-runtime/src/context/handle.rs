@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 use std::time::Duration;
 
-use pin_project_lite::pin_project;
 use tokio::task::JoinHandle;
 
 use super::current::{self, Entered, Frame, Inherited};
@@ -430,21 +429,18 @@ impl fmt::Debug for Context {
     }
 }
 
-pin_project! {
-    /// The future of [`Context::cancelled`].
-    #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Cancelled {
-        context: Context,
-        #[pin]
-        driver: Driver,
-    }
+/// The future of [`Context::cancelled`].
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Cancelled {
+    context: Context,
+    driver: Driver,
 }
 
 impl Future for Cancelled {
     type Output = Cause;
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Cause> {
-        let this = self.project();
+        let this = self.get_mut();
         if let Some(cause) = this.context.cause() {
             return Poll::Ready(cause);
         }

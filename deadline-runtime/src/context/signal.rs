@@ -32,7 +32,8 @@ pub(crate) struct Place {
     waker: (usize, usize),
 }
 
-fn addresses(waker: &Waker) -> (usize, usize) {
+/// What tells one waker from another while both are alive.
+pub(crate) fn addresses(waker: &Waker) -> (usize, usize) {
     (
         waker.data().addr(),
         std::ptr::from_ref(waker.vtable()).addr(),

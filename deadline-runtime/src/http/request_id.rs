@@ -33,7 +33,8 @@ pub(super) fn fit(value: &HeaderValue) -> Option<Arc<str>> {
 /// Ids for requests that come without one.
 ///
 /// Each layer counts its requests and writes the count in a way of its own: within a process none comes twice, and between
-/// processes they meet as seldom as 128 random bits do, unless one is forked off another that has made its layer. To ask for randomness each time costs ten times as much.
+/// processes they meet as seldom as 128 random bits do, unless one is forked off another that has made its layer. To ask for
+/// randomness each time costs ten times as much.
 #[derive(Debug)]
 pub(super) struct Ids {
     next: AtomicU64,

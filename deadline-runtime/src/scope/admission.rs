@@ -26,13 +26,13 @@ impl State {
     #[inline(always)]
     pub(super) fn admit_plainly(&mut self, outer: Option<&mut Frame>) -> Option<Limits> {
         let operation = self.operation?;
-        let needs = operation.plainly?;
+        let needs = operation.needs()?;
         if !self.flags.is_empty() {
             return None;
         }
         let (inherited, owner, depth) = match (&self.node, outer) {
             (None, None) => (None, None, 0),
-            (Some(own), Some(outer)) if own.plain && outer.is_just(own) => {
+            (Some(own), Some(outer)) if own.plain && outer.is_just(own) && !own.signal.is_set() => {
                 (outer.limits.soft, outer.owner, outer.depth)
             }
             _ => return None,
@@ -80,7 +80,7 @@ impl State {
         if node.mode != Mode::Enforce || node.signal.is_set() {
             return None;
         }
-        let needs = node.operation.described().figures.needs()?;
+        let needs = node.operation.described().needs()?;
         if self.hard?.is_within(needs, Deadline::now()) {
             return None;
         }
@@ -273,9 +273,7 @@ impl State {
     pub(super) fn meet(&mut self, outer: Option<&mut Frame>) -> Option<Arc<Node>> {
         let outer = outer?;
         // Mostly the scope around this one is of the same request, and there is no other.
-        if let (Some(own), Some(polling), None) = (&self.node, &outer.node, &outer.also)
-            && Arc::ptr_eq(own, polling)
-        {
+        if self.node.as_ref().is_some_and(|own| outer.is_just(own)) {
             return None;
         }
         self.meet_another(outer)

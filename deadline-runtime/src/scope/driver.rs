@@ -25,6 +25,7 @@ pub(crate) struct Driver {
 
 pin_project! {
     #[derive(Default)]
+    #[project = Room]
     struct More {
         #[pin]
         timer: Timer,
@@ -37,7 +38,7 @@ const SPARE: usize = 64;
 
 thread_local! {
     /// Each has room for a timer, none has a timer.
-    static SPARES: RefCell<Vec<Pin<Box<Driver>>>> = const { RefCell::new(Vec::new()) };
+    static SPARES: RefCell<Vec<Box<Driver>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What hardly any scope needs, so that a million that wait take up less.
@@ -64,13 +65,13 @@ struct Watch {
 impl Driver {
     /// For a scope that begins to wait. `timed` where it is going to need a timer.
     #[inline]
-    pub(super) fn new(timed: bool) -> Pin<Box<Self>> {
+    pub(super) fn new(timed: bool) -> Box<Self> {
         if !timed {
-            return Box::pin(Self::default());
+            return Box::default();
         }
         let spare = SPARES.try_with(|spares| spares.borrow_mut().pop());
         spare.ok().flatten().unwrap_or_else(|| {
-            Box::pin(Self {
+            Box::new(Self {
                 own: Watch::default(),
                 more: Some(Box::pin(More::default())),
             })
@@ -79,7 +80,7 @@ impl Driver {
 
     /// Nothing is waited for any more.
     #[inline]
-    pub(super) fn end(mut driver: Pin<Box<Self>>) {
+    pub(super) fn end(mut driver: Box<Self>) {
         driver.own.leave();
         let Some(more) = &mut driver.more else { return };
         if more.rest.is_some() {
@@ -97,28 +98,19 @@ impl Driver {
     /// Wakes the task at `alarm` and when one of the nodes is cancelled. A cancel that is there already wakes it at
     /// once, unless the caller has `noticed` that it is over.
     pub(crate) fn wait(
-        self: Pin<&mut Self>,
+        &mut self,
         alarm: Option<Deadline>,
         own: Option<&Arc<Node>>,
         also: Option<&Arc<Node>>,
         noticed: bool,
         cx: &mut task::Context<'_>,
     ) {
-        let this = self.get_mut();
-        if alarm.is_some() || this.more.is_some() {
-            let more = this.more.get_or_insert_with(|| Box::pin(More::default()));
-            more.as_mut().project().timer.wait(alarm, cx);
+        if alarm.is_some() || self.more.is_some() {
+            self.more().timer.wait(alarm, cx);
         }
         // Neither has a node, mostly.
-        let own = (own.is_some() || this.own.node.is_some()) && this.own.wait(own, cx);
-        let also = match &mut this.more {
-            _ if also.is_some() => this.rest().also.wait(also, cx),
-            Some(more) => match more.as_mut().project().rest {
-                Some(rest) => rest.also.wait(None, cx),
-                None => false,
-            },
-            None => false,
-        };
+        let own = (own.is_some() || self.own.node.is_some()) && self.own.wait(own, cx);
+        let also = (also.is_some() || self.any().is_some()) && self.rest().also.wait(also, cx);
         if (own || also) && !noticed {
             // Cancelled between the test and the registration: come again at once.
             cx.waker().wake_by_ref();
@@ -126,7 +118,7 @@ impl Driver {
     }
 
     /// Something inside holds until `until`, or no longer does.
-    pub(super) fn note_holders(mut self: Pin<&mut Self>, change: i32, until: Option<Deadline>) {
+    pub(super) fn note_holders(&mut self, change: i32, until: Option<Deadline>) {
         let rest = self.rest();
         rest.holders = rest.holders.saturating_add_signed(change);
         rest.held = if rest.holders == 0 {
@@ -141,7 +133,7 @@ impl Driver {
     }
 
     #[cfg(feature = "stream")]
-    pub(super) fn set_limit(mut self: Pin<&mut Self>, limit: Option<Limit>) {
+    pub(super) fn set_limit(&mut self, limit: Option<Limit>) {
         if limit.is_some() || self.any().is_some() {
             self.rest().limit = limit;
         }
@@ -151,7 +143,7 @@ impl Driver {
         self.any()?.limit
     }
 
-    pub(super) fn tidy_until(mut self: Pin<&mut Self>, until: Deadline) {
+    pub(super) fn tidy_until(&mut self, until: Deadline) {
         self.rest().tidy_until = Some(until);
     }
 
@@ -165,8 +157,15 @@ impl Driver {
 
     #[cold]
     fn rest(&mut self) -> &mut Rest {
-        let more = self.more.get_or_insert_with(|| Box::pin(More::default()));
-        more.as_mut().project().rest.get_or_insert_default()
+        self.more().rest.get_or_insert_default()
+    }
+
+    #[inline]
+    fn more(&mut self) -> Room<'_> {
+        self.more
+            .get_or_insert_with(|| Box::pin(More::default()))
+            .as_mut()
+            .project()
     }
 }
 
@@ -239,9 +238,9 @@ mod tests {
                 let (own, also) = if beside { (None, node) } else { (node, None) };
                 let count = Arc::new(Count::default());
                 let waker = Waker::from(count.clone());
-                let mut driver = Box::pin(Driver::default());
+                let mut driver = Driver::default();
                 let mut cx = task::Context::from_waker(&waker);
-                driver.as_mut().wait(None, own, also, noticed, &mut cx);
+                driver.wait(None, own, also, noticed, &mut cx);
                 assert_eq!(count.0.load(Ordering::Relaxed), woken);
             }
         }
@@ -260,9 +259,7 @@ mod tests {
             let waker = Waker::from(count.clone());
             let mut cx = task::Context::from_waker(&waker);
             let mut driver = Driver::new(true);
-            driver
-                .as_mut()
-                .wait(after(alarm), watched, None, false, &mut cx);
+            driver.wait(after(alarm), watched, None, false, &mut cx);
             if watched.is_some() {
                 Driver::end(driver);
                 continue;
@@ -279,17 +276,17 @@ mod tests {
 
     #[test]
     fn a_hold_lasts_until_the_last_holder_takes_it_back() {
-        let mut driver = Box::pin(Driver::default());
+        let mut driver = Driver::default();
         let soon = Deadline::now();
         let later = soon.plus(std::time::Duration::from_millis(5));
-        driver.as_mut().note_holders(1, Some(later));
-        driver.as_mut().note_holders(1, Some(soon));
+        driver.note_holders(1, Some(later));
+        driver.note_holders(1, Some(soon));
         assert_eq!(driver.held(), Some(later));
-        driver.as_mut().note_holders(-1, None);
+        driver.note_holders(-1, None);
         assert_eq!(driver.held(), Some(later));
-        driver.as_mut().note_holders(-1, None);
+        driver.note_holders(-1, None);
         assert_eq!(driver.held(), None);
-        driver.as_mut().note_holders(-1, None);
+        driver.note_holders(-1, None);
         assert_eq!(driver.held(), None);
     }
 }

@@ -16,9 +16,10 @@
 //! read instead of trusting a timer: a busy thread fires no timers. When the scope must stop, the body is dropped
 //! before any fallback or handler runs, because a body that is kept alive may hold the very lock the handler wants.
 //!
-//! Most scopes have but figures to compare: one request in its own task, everything enforced, nothing that holds or yields inside. They
-//! begin, wait and leave on short ways, whose names end in `plainly`. Each of those does the whole of its step or none of it,
-//! and then the long way is taken, which knows every case. `tests/model.rs` holds both to one reference.
+//! Most scopes have but figures to compare: one request in its own task, everything enforced, nothing that holds or yields
+//! inside. They begin, wait and leave on short ways, whose names end in `plainly`. Each of those does the whole of its step or
+//! none of it, and then the long way is taken, which knows every case. `tests/model.rs` holds both to one reference, and
+//! `tests/causes.rs` what runs under a context made by hand.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -217,10 +218,7 @@ impl State {
     #[inline(always)]
     fn is_just_inside(&self, outer: Option<&mut Frame>) -> bool {
         let Some(outer) = outer else { return true };
-        match (&self.node, &outer.node) {
-            (Some(own), Some(polling)) => Arc::ptr_eq(own, polling) && outer.also.is_none(),
-            _ => false,
-        }
+        self.node.as_ref().is_some_and(|own| outer.is_just(own))
     }
 
     /// Takes the frame off the stack, if that is all there is to do.

@@ -25,8 +25,6 @@ pub(crate) struct Terms {
     pub(crate) figures: Figures,
     /// Running without any deadline in scope is an error.
     pub(crate) parent_required: bool,
-    /// The least that must be left to the hard end for it to begin, where nothing but figures has to be compared.
-    pub(crate) plainly: Option<u64>,
 }
 
 impl Terms {
@@ -34,13 +32,20 @@ impl Terms {
     const PLAIN: Self = Self::of(Budget::inherited());
 
     const fn of(budget: Budget) -> Self {
-        let figures = Figures::of(&budget);
         Self {
             budget,
-            figures,
+            figures: Figures::of(&budget),
             parent_required: false,
-            plainly: figures.needs(),
         }
+    }
+
+    /// What must be left to the hard end for it to begin, where nothing else has to be looked at.
+    #[inline]
+    pub(crate) const fn needs(&self) -> Option<u64> {
+        if self.parent_required {
+            return None;
+        }
+        self.figures.needs()
     }
 }
 
@@ -198,13 +203,11 @@ impl<B: Figure> Spec<B> {
     }
 
     const fn with(mut self, budget: Budget) -> Self {
-        let parent_required = self.operation.terms.parent_required;
-        self.operation.terms = Terms::of(budget);
-        if parent_required {
-            self.parent_required()
-        } else {
-            self
-        }
+        self.operation.terms = Terms {
+            parent_required: self.operation.terms.parent_required,
+            ..Terms::of(budget)
+        };
+        self
     }
 
     /// Milliseconds kept for the answer.
@@ -251,7 +254,6 @@ impl<B: Figure> Spec<B> {
     #[must_use]
     pub const fn parent_required(mut self) -> Self {
         self.operation.terms.parent_required = true;
-        self.operation.terms.plainly = None;
         self
     }
 }

@@ -1,6 +1,5 @@
 //! What a pending scope needs to be woken, and what it tells the scope around it.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task;
 
@@ -26,10 +25,8 @@ pub(super) struct Wake {
 }
 
 impl State {
-    pub(super) fn driver(&mut self) -> Pin<&mut Driver> {
-        self.driver
-            .get_or_insert_with(|| Driver::new(false))
-            .as_mut()
+    pub(super) fn driver(&mut self) -> &mut Driver {
+        self.driver.get_or_insert_with(|| Driver::new(false))
     }
 
     /// One turn of the scheduler. Whoever yields inside has woken its own waker, which need not be this one.
@@ -173,7 +170,6 @@ impl State {
             let node = self.node.as_ref().filter(|_| wake.watch);
             self.driver
                 .get_or_insert_with(|| Driver::new(wake.alarm.is_some()))
-                .as_mut()
                 .wait(wake.alarm, node, wake.also.as_ref(), noticed, cx);
         }
     }

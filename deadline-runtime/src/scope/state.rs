@@ -1,7 +1,6 @@
 //! [`State`]: what a scope is, apart from its body.
 
 use std::panic::Location;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ pub struct State {
     /// `None` for a scope made by hand: the node describes it.
     pub(super) operation: Option<&'static Operation>,
     pub(super) owner: Option<&'static Operation>,
-    pub(super) driver: Option<Pin<Box<Driver>>>,
+    pub(super) driver: Option<Box<Driver>>,
     pub(super) depth: u16,
     pub(super) flags: Flags,
     pub(super) phase: Phase,

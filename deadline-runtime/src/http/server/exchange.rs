@@ -53,11 +53,11 @@ impl Default for Terms {
     }
 }
 
+/// It is moved with its answer, again and again: what hardly any request has lies elsewhere.
 #[allow(
     clippy::struct_excessive_bools,
     reason = "they have nothing to do with each other"
 )]
-/// It is moved with its answer, again and again: what hardly any request has lies elsewhere.
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) cx: Context,

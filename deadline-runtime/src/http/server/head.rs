@@ -37,7 +37,7 @@ pub(super) enum Name {
 }
 
 impl Name {
-    const COUNT: usize = 10;
+    const COUNT: usize = Self::PreviousAttempts as usize + 1;
 
     fn of(name: &HeaderName) -> Option<Self> {
         Some(match name.as_str() {
@@ -141,5 +141,45 @@ pub(super) fn forget(headers: &mut HeaderMap) {
         GRPC_PREVIOUS_ATTEMPTS,
     ] {
         headers.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::header::{REQUEST_ID, REQUEST_START};
+
+    /// Those that are found are those that are taken away from strangers, and three that are no promise of time.
+    #[test]
+    fn every_header_is_found_under_its_name() {
+        let mut headers = HeaderMap::new();
+        for (at, name) in [
+            REQUEST_ID,
+            ::http::header::CONTENT_TYPE,
+            REQUEST_START,
+            REQUEST_TIMEOUT_MS,
+            REQUEST_DEADLINE,
+            GRPC_TIMEOUT,
+            CONNECT_TIMEOUT_MS,
+            ENVOY_EXPECTED_TIMEOUT_MS,
+            REQUEST_ATTEMPT,
+            GRPC_PREVIOUS_ATTEMPTS,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            headers.insert(&name, HeaderValue::from(at));
+            let head = Head::of(&headers);
+            let found: Vec<_> = head.first.iter().flatten().collect();
+            assert_eq!(found.len(), at + 1, "{name}");
+            assert_eq!(head.first[at], Some(&HeaderValue::from(at)), "{name}");
+            assert_eq!(head.is_of_caller(), at >= 3, "{name}");
+        }
+        forget(&mut headers);
+        assert_eq!(headers.len(), 3);
+        headers.append(REQUEST_ID, HeaderValue::from_static("b"));
+        let head = Head::of(&headers);
+        assert_eq!(head.first(Name::Id), Some(&HeaderValue::from(0)));
+        assert_eq!(head.only(Name::Id), None);
     }
 }
