@@ -38,6 +38,7 @@ const SPARE: usize = 64;
 
 thread_local! {
     /// Each has room for a timer, none has a timer.
+    #[allow(clippy::vec_box, reason = "the boxes are what is kept")]
     static SPARES: RefCell<Vec<Box<Driver>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -65,6 +66,7 @@ struct Watch {
 impl Driver {
     /// For a scope that begins to wait. `timed` where it is going to need a timer.
     #[inline]
+    #[allow(clippy::unnecessary_box_returns, reason = "the box may be a kept one")]
     pub(super) fn new(timed: bool) -> Box<Self> {
         if !timed {
             return Box::default();
