@@ -1,43 +1,14 @@
 //! Budgets by operation name, and what says that a caller repeats.
 #![allow(missing_docs, clippy::pedantic)]
 
-use std::future::pending;
+#[path = "common/overridden.rs"]
+mod overridden;
+
 use std::num::NonZeroU32;
-use std::time::Duration;
 
-use deadline_runtime::__rt::{Scoped, Spec};
-use deadline_runtime::{Budget, Cause, Context, Millis, Mode, Overrides, Stopped};
+use deadline_runtime::{Budget, Cause, Context, Mode, Overrides};
+use overridden::{ended, load_profile, ms, root};
 use tokio::time::Instant;
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-fn root(overrides: &Overrides) -> Context {
-    Context::builder("root")
-        .budget(Budget::new(ms(1_000)))
-        .overrides(overrides)
-        .build()
-}
-
-/// Written with 450 ms, of which 100 are reserved.
-async fn load_profile() -> Result<(), Stopped> {
-    static SCOPE: Spec<Millis<450>> = Spec::new("load_profile").reserve(100);
-    Scoped::<_, Millis<450>>::new(SCOPE.here(), async {
-        pending::<Result<(), Stopped>>().await
-    })
-    .await
-}
-
-async fn ended(overrides: &Overrides) -> (Duration, Stopped) {
-    let start = Instant::now();
-    let stopped = root(overrides)
-        .run(load_profile())
-        .await
-        .unwrap()
-        .unwrap_err();
-    (start.elapsed(), stopped)
-}
 
 #[tokio::test(start_paused = true)]
 async fn an_override_counts_instead_of_what_is_written() {

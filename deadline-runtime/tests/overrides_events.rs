@@ -4,45 +4,13 @@
 //! nobody wants.
 #![allow(missing_docs, clippy::pedantic)]
 
+#[path = "common/overridden.rs"]
+mod overridden;
 #[path = "http_support/mod.rs"]
 mod support;
 
-use std::future::pending;
-use std::time::Duration;
-
-use deadline_runtime::__rt::{Scoped, Spec};
-use deadline_runtime::{Budget, Context, Millis, Overrides, Stopped};
-use tokio::time::Instant;
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-fn root(overrides: &Overrides) -> Context {
-    Context::builder("root")
-        .budget(Budget::new(ms(1_000)))
-        .overrides(overrides)
-        .build()
-}
-
-/// Written with 450 ms, of which 100 are reserved.
-async fn load_profile() -> Result<(), Stopped> {
-    static SCOPE: Spec<Millis<450>> = Spec::new("load_profile").reserve(100);
-    Scoped::<_, Millis<450>>::new(SCOPE.here(), async {
-        pending::<Result<(), Stopped>>().await
-    })
-    .await
-}
-
-async fn ended(overrides: &Overrides) -> (Duration, Stopped) {
-    let start = Instant::now();
-    let stopped = root(overrides)
-        .run(load_profile())
-        .await
-        .unwrap()
-        .unwrap_err();
-    (start.elapsed(), stopped)
-}
+use deadline_runtime::Overrides;
+use overridden::ended;
 
 #[tokio::test(start_paused = true)]
 async fn each_warning_is_said_once() {
